@@ -1,0 +1,52 @@
+"""Kubernetes Dynamic Resource Allocation, decided in Python at C speed.
+
+Public names are imported when they are first used, so that `import dra_alloc` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dra_alloc.errors import AllocationError as AllocationError
+    from dra_alloc.errors import BudgetExceeded as BudgetExceeded
+    from dra_alloc.errors import Cancelled as Cancelled
+    from dra_alloc.errors import CelError as CelError
+    from dra_alloc.errors import Conflict as Conflict
+    from dra_alloc.errors import DecodeError as DecodeError
+    from dra_alloc.errors import DraError as DraError
+    from dra_alloc.errors import MissingExtra as MissingExtra
+    from dra_alloc.errors import ValidationError as ValidationError
+    from dra_alloc.gates import Features as Features
+
+__version__ = "0.1.0"
+
+#: Where each public name lives. The block under TYPE_CHECKING says the same to type checkers; a test compares them.
+_EXPORTS: dict[str, str] = {
+    "AllocationError": "dra_alloc.errors",
+    "BudgetExceeded": "dra_alloc.errors",
+    "Cancelled": "dra_alloc.errors",
+    "CelError": "dra_alloc.errors",
+    "Conflict": "dra_alloc.errors",
+    "DecodeError": "dra_alloc.errors",
+    "DraError": "dra_alloc.errors",
+    "Features": "dra_alloc.gates",
+    "MissingExtra": "dra_alloc.errors",
+    "ValidationError": "dra_alloc.errors",
+}
+
+__all__ = sorted([*_EXPORTS, "__version__"])
+
+
+def __getattr__(name: str) -> object:
+    module = _EXPORTS.get(name)
+    if module is None:
+        raise AttributeError(f"module 'dra_alloc' has no attribute {name!r}")
+    value: object = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
