@@ -1,0 +1,81 @@
+# One entry for every chore. `make demo` and `make test` need python3 (3.11 or newer, with venv), a C++ compiler and make.
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(wildcard dra_alloc/*.pyx dra_alloc/*.pxd dra_alloc/*.h dra_alloc/*.hpp)
+
+.PHONY: help env demo test quick bench lint format docs links wheel lock changes release-check clean
+
+help: ## what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+# The environment is made of the pinned versions in requirements-dev.lock and renewed when they change; a broken one
+# (python moved away) is made anew.
+$(VENV)/.deps: requirements-dev.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dra_alloc needs Python 3.11 or newer, set PYTHON=…")'
+	@$(BIN)/python -c 'import pip' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	@touch $@
+
+# The package itself, editable: its metadata and entry points follow pyproject.toml.
+$(VENV)/.package: $(VENV)/.deps pyproject.toml setup.py
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	@touch $@
+
+# The extension, built in place when its sources change.
+$(VENV)/.extension: $(VENV)/.package setup.py $(SOURCES)
+	$(BIN)/python setup.py --quiet build_ext --inplace
+	@touch $@
+
+env: $(VENV)/.extension ## the environment in .venv, with the package and its extension
+
+demo: env ## a small cluster, allocated and told line by line
+	@$(BIN)/python examples/demo/demo.py
+
+test: env ## all tests
+	$(BIN)/python -m pytest -n 2 -p no:benchmark
+
+quick: env ## the tests without the slow ones
+	$(BIN)/python -m pytest -n 2 -p no:benchmark -m "not slow"
+
+bench: env ## the benchmarks
+	$(BIN)/python -m pytest bench --benchmark-group-by=group --benchmark-columns=min,median,ops
+
+lint: env ## style, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: env ## mend style and format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: env ## the documentation as a site in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+links: env ## every page, example and link of the documentation
+	$(BIN)/python -m pytest -p no:benchmark tests/docs
+
+wheel: env ## source distribution and wheel in dist/
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+
+lock: ## pin the development environment anew after a change of dependencies in pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -c 'import uv' 2>/dev/null || $(BIN)/python -m pip install --quiet uv
+	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --all-extras --group dev \
+		--no-header --no-annotate --output-file requirements-dev.lock $(LOCKFLAGS) pyproject.toml
+
+changes: env ## CHANGES.md from the fragments in changes/, for the version in dra_alloc/__init__.py
+	$(BIN)/towncrier build --yes
+
+release-check: env ## all that must hold before a release
+	bash .ci/run
+	$(BIN)/towncrier build --draft
+	@git diff --quiet HEAD || { echo "uncommitted changes" >&2; exit 1; }
+
+clean: ## all that was built, the environment included
+	rm -rf $(VENV) build dist site *.egg-info dra_alloc/_core.c dra_alloc/_core.cpp dra_alloc/_core*.so
