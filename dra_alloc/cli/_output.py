@@ -1,0 +1,80 @@
+"""Printing: tables for people, JSON and YAML for programs, progress on a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+__all__ = ["console", "emit", "new_table", "note", "output_option", "progress"]
+
+#: Columns of output that goes into a file or pipe, where no terminal says how wide it is.
+_PIPED_WIDTH = 100
+
+Function = TypeVar("Function", bound=Callable[..., object])
+Item = TypeVar("Item")
+
+
+def output_option(function: Function) -> Function:
+    """The option `-o`, passed as `output`: "table", "json" or "yaml"."""
+    choice = click.Choice(["table", "json", "yaml"])
+    return click.option("-o", "--output", type=choice, default="table", show_default=True, help="Form of the output.")(
+        function
+    )
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console of standard output (or error): as wide as the terminal, 100 columns and without colour when piped."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else _PIPED_WIDTH
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+
+
+def emit(value: object, output: str) -> None:
+    """Print plain data as `output`, "json" or "yaml"."""
+    if output == "json":
+        click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    else:
+        import yaml
+
+        click.echo(yaml.dump(value, Dumper=_dumper(), sort_keys=False, allow_unicode=True), nl=False)
+
+
+@cache
+def _dumper() -> Any:
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """Writes equal objects in full, since anchors surprise readers."""
+
+        def ignore_aliases(self, data: object) -> bool:
+            return True
+
+    return Dumper
+
+
+def new_table(*columns: str) -> Table:
+    """A table in the manner of kubectl: no lines, headings in capitals, long cells folded."""
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
+    for column in columns:
+        table.add_column(column.upper(), overflow="fold")
+    return table
+
+
+def note(text: str) -> None:
+    """A remark on standard error, out of the way of what programs read."""
+    click.echo(text, err=True)
+
+
+def progress(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
+    """The items, with a progress bar on standard error if that is a terminal."""
+    bar = console(stderr=True)
+    yield from track(items, description=label, total=total, console=bar, transient=True, disable=not bar.is_terminal)
