@@ -1,0 +1,72 @@
+"""What a person wants to know about an allocated device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dra_alloc import api
+
+__all__ = ["Devices"]
+
+#: Parts of names by which people tell devices apart, most telling first.
+_TELLING = ("product", "model", "profile", "type", "memory", "numanode", "pcieroot", "rdma", "speed")
+#: Parts of names of attributes that only identify, and of those that every device of a node shares.
+_SILENT = ("uuid", "busid", "serial", "version", "minor", "index", "macaddress", "driver")
+#: Attributes and capacities shown for a device.
+_SHOWN = 5
+
+
+class Devices:
+    """The devices of the newest generation of each pool, by driver, pool and name."""
+
+    def __init__(self, objects: Iterable[Any]) -> None:
+        slices = [found for found in objects if isinstance(found, api.ResourceSlice)]
+        newest: dict[tuple[str, str], int] = {}
+        for found in slices:
+            pool = (found.spec.driver, found.spec.pool.name)
+            newest[pool] = max(newest.get(pool, found.spec.pool.generation), found.spec.pool.generation)
+        self._devices = {
+            (found.spec.driver, found.spec.pool.name, device.name): device
+            for found in slices
+            if found.spec.pool.generation == newest[found.spec.driver, found.spec.pool.name]
+            for device in found.spec.devices
+        }
+
+    def details(self, result: api.DeviceRequestAllocationResult) -> str:
+        """A line such as `model=R48, memory=48Gi, numaNode=1`; for a share what it consumes of the whole."""
+        device = self._devices.get((result.driver, result.pool, result.device))
+        if device is None:
+            return "no longer published"
+        facts = {name.rpartition("/")[2]: _value(attribute) for name, attribute in device.attributes.items()}
+        for name, capacity in device.capacity.items():
+            consumed = result.consumed_capacity.get(name)
+            facts[name.rpartition("/")[2]] = (
+                f"{consumed}/{capacity.value}" if consumed is not None else str(capacity.value)
+            )
+        shown = sorted((name for name in facts if not _matches(name, _SILENT)), key=lambda name: (_rank(name), name))
+        remarks = [f"{name}={facts[name]}" for name in shown[:_SHOWN]]
+        if result.admin_access:
+            remarks.append("admin access")
+        remarks += [f"tainted {taint.key}:{taint.effect}" for taint in device.taints]
+        return ", ".join(remarks)
+
+
+def _matches(name: str, parts: Iterable[str]) -> bool:
+    return any(part in name.lower() for part in parts)
+
+
+def _rank(name: str) -> int:
+    return next((rank for rank, part in enumerate(_TELLING) if part in name.lower()), len(_TELLING))
+
+
+def _value(attribute: api.DeviceAttribute) -> str:
+    for single in (attribute.string, attribute.version, attribute.int):
+        if single is not None:
+            return str(single)
+    if attribute.bool is not None:
+        return str(attribute.bool).lower()
+    for several in (attribute.strings, attribute.versions, attribute.ints):
+        if several is not None:
+            return "|".join(map(str, several))
+    return "|".join(str(value).lower() for value in attribute.bools or ())

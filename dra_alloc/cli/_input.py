@@ -1,0 +1,156 @@
+"""Options that all commands share: what to read, which claims or pod, which node, which features."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from dra_alloc.cli._output import note
+from dra_alloc.gates import Features
+
+__all__ = ["features_options", "input_options", "read", "selection_options"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+#: What counts as a manifest in a folder.
+_SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+
+
+def input_options(function: Function) -> Function:
+    """The options `-f`, `-R`, `--strict`, passed as `objects`: all objects that were read, in order."""
+
+    @click.option(
+        "-f",
+        "--file",
+        "files",
+        metavar="FILE",
+        multiple=True,
+        required=True,
+        type=click.Path(exists=True, allow_dash=True, path_type=Path),
+        help="Manifests or dumps, YAML or JSON; a folder stands for the files in it, - for standard input. Repeatable.",
+    )
+    @click.option("-R", "--recursive", is_flag=True, help="Also read the folders inside of folders.")
+    @click.option("--strict", is_flag=True, help="Refuse fields that the API does not know, instead of warning.")
+    @functools.wraps(function)
+    def wrapper(*, files: tuple[Path, ...], recursive: bool, strict: bool, **rest: Any) -> Any:
+        return function(objects=read(files, recursive=recursive, strict=strict), **rest)
+
+    return wrapper  # type: ignore[return-value]
+
+
+def read(files: Iterable[Path], *, recursive: bool = False, strict: bool = False) -> list[Any]:
+    """The objects of files and folders, in order. Warnings go to standard error. Raises DecodeError."""
+    from dra_alloc.codec import load
+
+    sources = [source for path in files for source in _expand(path, recursive)]
+    loaded = load(*sources, strict=strict)
+    for warning in loaded.warnings:
+        note(f"warning: {warning}")
+    objects = list(loaded)
+    if not objects:
+        skipped = Counter(loaded.skipped)
+        kinds = (
+            f"; skipped: {', '.join(f'{count} {kind}' for kind, count in sorted(skipped.items()))}" if skipped else ""
+        )
+        note(f"warning: no object of Dynamic Resource Allocation in the input{kinds}")
+    return objects
+
+
+def _expand(path: Path, recursive: bool) -> list[str]:
+    if str(path) == "-" or not path.is_dir():
+        return [str(path)]
+    found = sorted(path.rglob("*") if recursive else path.iterdir())
+    manifests = [str(file) for file in found if file.suffix in _SUFFIXES and file.is_file()]
+    if not manifests:
+        raise click.BadParameter(f"no .yaml, .yml or .json file in the folder {path}", param_hint="-f")
+    return manifests
+
+
+def selection_options(function: Function) -> Function:
+    """The options `--node`, `--claim`, `--pod`, passed as `node`, `claim_names`, `pod_name`."""
+
+    @click.option("--node", metavar="NODE", help="Ask for this node only (default: the first one that fits).")
+    @click.option(
+        "--claim",
+        "claim_names",
+        metavar="NS/NAME",
+        multiple=True,
+        help="These claims together, as those of one pod are.",
+    )
+    @click.option("--pod", "pod_name", metavar="NS/NAME", help="The claims of this pod.")
+    @functools.wraps(function)
+    def wrapper(*, claim_names: tuple[str, ...], pod_name: str | None, **rest: Any) -> Any:
+        if claim_names and pod_name is not None:
+            raise click.UsageError("--claim and --pod exclude each other")
+        return function(
+            claim_names=tuple(map(_qualified, claim_names)), pod_name=pod_name and _qualified(pod_name), **rest
+        )
+
+    return wrapper  # type: ignore[return-value]
+
+
+def _qualified(name: str) -> str:
+    """`NS/NAME`; a name alone is one of the namespace `default`, as for kubectl."""
+    namespace, slash, short = name.rpartition("/")
+    if "/" in namespace or not short or (slash and not namespace):
+        raise click.UsageError(f"{name!r} is no NAMESPACE/NAME")
+    return f"{namespace or 'default'}/{short}"
+
+
+def features_options(function: Function) -> Function:
+    """The options `--kubernetes-version`, `--features`, passed as `features`."""
+
+    @click.option(
+        "--kubernetes-version",
+        "version",
+        metavar="VERSION",
+        default="1.37",
+        show_default=True,
+        help="Feature gates as this version has them by default.",
+    )
+    @click.option(
+        "--features",
+        "switches",
+        metavar="GATE[=true|false],…",
+        multiple=True,
+        help="Feature gates that differ from that: names, or `all` or `none`. Repeatable; later ones win.",
+    )
+    @functools.wraps(function)
+    def wrapper(*, version: str, switches: tuple[str, ...], **rest: Any) -> Any:
+        return function(features=_features(version, ",".join(switches)), **rest)
+
+    return wrapper  # type: ignore[return-value]
+
+
+def _features(version: str, switches: str) -> Features:
+    try:
+        features = Features.for_version(version)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--kubernetes-version") from None
+    for switch in filter(None, (part.strip() for part in switches.split(","))):
+        gate, _, value = switch.partition("=")
+        if value.lower() not in {"", "true", "false"}:
+            raise click.BadParameter(f"{switch!r}: a gate is true or false", param_hint="--features")
+        on = value.lower() != "false"
+        if gate in {"all", "none"} and value:
+            raise click.BadParameter(f"{switch!r}: {gate} takes no value", param_hint="--features")
+        if gate == "all":
+            features = Features.all()
+        elif gate == "none":
+            features = Features.none()
+        else:
+            _check_gate(gate)
+            features = features.replace(**{gate: on})
+    return features
+
+
+def _check_gate(gate: str) -> None:
+    try:
+        Features.for_version("1.37", enable=[gate])
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--features") from None
