@@ -9,8 +9,9 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-import dra_alloc
 import pytest
+
+import dra_alloc
 
 PACKAGE = Path(dra_alloc.__file__).parent
 
