@@ -1,0 +1,1 @@
+"""The parts of the plain-search model, each a chapter of the allocation rules."""
