@@ -20,6 +20,10 @@ __all__ = ["app", "run"]
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
 
 
+class _ReaderGone(Exception):
+    """Nobody reads what is printed (`… | head`). click would take a BrokenPipeError for "does not fit"."""
+
+
 class _Commands(click.Group):
     """All commands of the package, each imported when it is asked for."""
 
@@ -32,6 +36,14 @@ class _Commands(click.Group):
             return None
         command: click.Command = import_module(f"dra_alloc.cli.{cmd_name.replace('-', '_')}").command
         return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            result: object = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise _ReaderGone from None
+        return result
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -58,7 +70,6 @@ def run(name: str, arguments: list[str]) -> int:
     """Run a command line; errors of the library become a message, never a traceback."""
     try:
         status = app.main(arguments, prog_name=name, standalone_mode=False)
-        sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         return 2
@@ -67,8 +78,8 @@ def run(name: str, arguments: list[str]) -> int:
     except DraError as error:
         click.echo(f"error: {error}", err=True)
         return 2
-    except BrokenPipeError:
-        # The reader has gone (`… | head`). What is still buffered must not fail again when the interpreter ends.
+    except _ReaderGone:
+        # What is still buffered must not fail again when the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
     except OSError as error:

@@ -6,9 +6,9 @@ import re
 
 import attrs
 import pytest
-from tests.docs.pages import ROOT, read_page
 
 from dra_alloc import Features
+from tests.docs.pages import ROOT, read_page
 
 VERSIONS = ("1.34", "1.35", "1.36", "1.37")
 ROW = re.compile(r"^\| `(?P<gate>\w+)` \| (?P<since>[\d.]+|–) \|", re.MULTILINE)
