@@ -8,6 +8,7 @@ import pytest
 
 from tests.docs import console, pages
 from tests.docs.pages import Block
+from tests.docs.update import updated
 
 
 def page_of(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> pages.Page:
@@ -72,3 +73,18 @@ def test_a_command_prints_both_streams() -> None:
 )
 def test_output_matches(expected: list[str], actual: list[str], same: bool) -> None:
     assert console.matches(expected, actual) is same
+
+
+def test_update_writes_what_commands_print_and_keeps_what_was_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = page_of(
+        tmp_path,
+        "# A\n```console\n$ echo new\nold\n$ echo a; echo b\n...\nb\n```\n"
+        "- x\n\n  ```console\n  $ printf 'x\\ny\\n'\n  ```\nend\n",
+        monkeypatch,
+    )
+    assert updated(page.path) == (
+        "# A\n```console\n$ echo new\nnew\n$ echo a; echo b\n...\nb\n```\n"
+        "- x\n\n  ```console\n  $ printf 'x\\ny\\n'\n  x\n  y\n  ```\nend\n"
+    )
