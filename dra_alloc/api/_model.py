@@ -7,15 +7,12 @@ from typing import Any, Self, TypeVar, dataclass_transform
 
 import attrs
 
-__all__ = ["REQUIRED", "TIME_MICRO", "Model", "json_name", "model"]
+__all__ = ["REQUIRED", "Model", "json_name", "model"]
 
 _T = TypeVar("_T")
 
 #: Metadata of a field that the API always writes, even when it holds its zero value.
 REQUIRED: Mapping[str, Any] = {"required": True}
-
-#: Metadata of a time that is written with microseconds (`MicroTime` of the API).
-TIME_MICRO: Mapping[str, Any] = {"micro": True}
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(attrs.field,))
@@ -24,10 +21,9 @@ def model(cls: type[_T]) -> type[_T]:
     return attrs.frozen(kw_only=True)(cls)
 
 
-def json_name(*name: str) -> Mapping[str, Any]:
-    """Metadata of a field whose JSON name is not its own name in camelCase; `required` may be given as second word."""
-    spelled, *flags = name
-    return {"json": spelled, **dict.fromkeys(flags, True)}
+def json_name(name: str) -> Mapping[str, Any]:
+    """Metadata of a field whose JSON name is not its own name in camelCase."""
+    return {"json": name}
 
 
 class Model:

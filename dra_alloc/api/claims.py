@@ -71,8 +71,8 @@ class DeviceDerivedAttribute(Model):
 class ExactDeviceRequest(Model):
     """Devices of one class.
 
-    `allocation_mode` is ExactCount (also when None) or All; `count` counts as 1 when absent or 0. `admin_access` (KEP-5018)
-    asks for devices whoever uses them.
+    `allocation_mode` is ExactCount (also when None) or All; `count` counts as 1 when absent or 0.
+    `admin_access` (KEP-5018) asks for devices whoever uses them.
     """
 
     device_class_name: str = attrs.field(default="", metadata=REQUIRED)

@@ -1,0 +1,62 @@
+"""Where in an object the fields are that its API version does not know.
+
+Reading only notices that there are some; this walk, slower and rare, finds their paths.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dra_alloc import api
+from dra_alloc.api import Model
+from dra_alloc.codec.reading import join
+from dra_alloc.codec.schema import NOT_KEPT, Field, by_key, snake
+from dra_alloc.codec.versions import Shape
+
+__all__ = ["unknown_fields"]
+
+
+def unknown_fields(shape: Shape, cls: type[Model], data: Mapping[str, Any]) -> Iterator[str]:
+    """Paths of all fields that reading `data` as a `cls` leaves out although they might mean something."""
+    known = _known(shape, cls)
+    dropped = NOT_KEPT.get(cls, frozenset())
+    quiet = dropped | {snake(key) for key in dropped}
+    for key, value in data.items():
+        if value is None or key in quiet:
+            continue
+        if shape is not Shape.V1 and cls is api.Device and key == "basic":
+            found = unknown_fields(shape, cls, value)
+        elif key in known:
+            found = _inside(shape, known[key].type, value)
+        else:
+            found = iter([""])
+        for path in found:
+            yield join(str(key), path)
+
+
+def _known(shape: Shape, cls: type[Model]) -> Mapping[str, Field]:
+    if shape is not Shape.V1 and cls is api.DeviceRequest:
+        return {**by_key(api.ExactDeviceRequest), **by_key(cls)}
+    return by_key(cls)
+
+
+def _inside(shape: Shape, kind: Any, value: Any) -> Iterator[str]:
+    """Walk a value of a declared type."""
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if isinstance(kind, type) and issubclass(kind, Model):
+        if isinstance(value, Mapping):
+            yield from unknown_fields(shape, kind, value)
+    elif origin is tuple:
+        for index, entry in enumerate(value):
+            for path in _inside(shape, parts[0], entry):
+                yield join(f"[{index}]", path)
+    elif origin is dict:
+        for key, entry in value.items():
+            for path in _inside(shape, parts[1], entry):
+                yield join(f"[{key}]", path)
+    elif type(None) in parts:
+        for part in parts:
+            if part is not type(None):
+                yield from _inside(shape, part, value)
