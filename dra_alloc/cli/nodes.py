@@ -1,0 +1,79 @@
+"""`dra-alloc nodes`: on which nodes claims fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from dra_alloc.cli._input import features_options, input_options, selection_options
+from dra_alloc.cli._output import console, emit, new_table, output_option, progress
+from dra_alloc.cli._questions import questions
+from dra_alloc.errors import DraError
+from dra_alloc.gates import Features
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+Examples:
+  dra-alloc nodes -f cluster.yaml -f workloads.yaml --pod default/trainer-0
+  dra-alloc nodes -f dump.json --claim default/gpus --claim default/nics -o json
+"""
+
+#: Node names shown in a row of the table.
+_SHOWN = 20
+
+
+@click.command("nodes", epilog=_EXAMPLES)
+@input_options
+@selection_options
+@features_options
+@output_option
+def command(
+    objects: list[Any],
+    claim_names: Sequence[str],
+    pod_name: str | None,
+    node: str | None,
+    features: Features,
+    output: str,
+) -> int:
+    """List the nodes on which all devices of a pod, or of claims, can be had.
+
+    Without --pod or --claim: for every pod that waits for a node, and every other claim that is not allocated; each as
+    if it were the only one.
+    """
+    from dra_alloc.allocator import Allocator
+    from dra_alloc.cluster import Cluster
+
+    cluster = Cluster.from_objects(objects)
+    allocator = Allocator(cluster, features=features)
+    asked = questions(objects, claim_names=claim_names, pod_name=pod_name)
+    answers: list[dict[str, Any]] = []
+    status = 0
+    for question in progress(asked, len(asked), "searching"):
+        only = node or question.node
+        answer: dict[str, Any] = {
+            "pod": question.pod.metadata.key if question.pod else None,
+            "claims": [claim.metadata.key for claim in question.claims],
+            "nodes": [],
+            "error": None,
+        }
+        try:
+            answer["nodes"] = list(allocator.feasible_nodes(question.claims, nodes=[only] if only else None))
+            status = max(status, 0 if answer["nodes"] else 1)
+        except DraError as error:
+            answer["error"] = {"kind": error.kind, "message": str(error)}
+            status = 2
+        answers.append(answer)
+    if output == "table":
+        table = new_table("for", "fit", "nodes")
+        for question, answer in zip(asked, answers, strict=True):
+            names: list[str] = answer["nodes"]
+            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+            shown = f"error: {answer['error']['message']}" if answer["error"] else ", ".join(names[:_SHOWN]) + more
+            table.add_row(question.title, f"{len(names)}/{len(cluster.nodes)}", shown or "none")
+        console().print(table)
+    else:
+        emit({"answers": answers}, output)
+    return status
