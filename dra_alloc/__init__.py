@@ -9,6 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dra_alloc.codec import DecodeWarning as DecodeWarning
+    from dra_alloc.codec import Loaded as Loaded
+    from dra_alloc.codec import decode as decode
+    from dra_alloc.codec import encode as encode
+    from dra_alloc.codec import load as load
     from dra_alloc.errors import AllocationError as AllocationError
     from dra_alloc.errors import BudgetExceeded as BudgetExceeded
     from dra_alloc.errors import Cancelled as Cancelled
@@ -30,10 +35,15 @@ _EXPORTS: dict[str, str] = {
     "CelError": "dra_alloc.errors",
     "Conflict": "dra_alloc.errors",
     "DecodeError": "dra_alloc.errors",
+    "DecodeWarning": "dra_alloc.codec",
     "DraError": "dra_alloc.errors",
     "Features": "dra_alloc.gates",
+    "Loaded": "dra_alloc.codec",
     "MissingExtra": "dra_alloc.errors",
     "ValidationError": "dra_alloc.errors",
+    "decode": "dra_alloc.codec",
+    "encode": "dra_alloc.codec",
+    "load": "dra_alloc.codec",
 }
 
 __all__ = sorted([*_EXPORTS, "__version__"])

@@ -7,5 +7,6 @@ version that can hold it.
 from __future__ import annotations
 
 from dra_alloc.codec.convert import decode, encode, structure, unstructure
+from dra_alloc.codec.sources import DecodeWarning, Loaded, load
 
-__all__ = ["decode", "encode", "structure", "unstructure"]
+__all__ = ["DecodeWarning", "Loaded", "decode", "encode", "load", "structure", "unstructure"]

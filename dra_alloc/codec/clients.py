@@ -9,14 +9,27 @@ from typing import Any
 from dra_alloc.codec.versions import KINDS
 from dra_alloc.errors import DecodeError
 
-__all__ = ["as_mapping"]
+__all__ = ["as_mapping", "is_object"]
 
 #: Class names of the official client: `V1beta1ResourceSlice`, `ResourceV1ResourceClaim`, `V1ResourceSliceList`.
 _GENERATED = re.compile(r"(?:Core|Resource)?V(?P<version>\d+(?:(?:alpha|beta)\d+)?)(?P<kind>[A-Z]\w*)")
 
 
+def is_object(obj: object) -> bool:
+    """Whether `as_mapping` knows what to do with an object."""
+    return (
+        isinstance(obj, Mapping)
+        or isinstance(getattr(type(obj), "attribute_map", None), Mapping)
+        or isinstance(getattr(obj, "raw", None), Mapping)
+        or callable(getattr(obj, "to_dict", None))
+    )
+
+
 def as_mapping(obj: object) -> Mapping[str, Any]:
-    """The mapping that an object of a client stands for, with `apiVersion` and `kind`. Raises DecodeError for others."""
+    """The mapping that an object of a client stands for, with `apiVersion` and `kind`.
+
+    Raises DecodeError for what is no such object.
+    """
     if isinstance(obj, Mapping):
         return obj
     if isinstance(getattr(type(obj), "attribute_map", None), Mapping):
@@ -25,40 +38,35 @@ def as_mapping(obj: object) -> Mapping[str, Any]:
     if isinstance(raw, Mapping):
         return raw
     to_dict = getattr(obj, "to_dict", None)
-    if callable(to_dict):
-        data = to_dict()
-        if isinstance(data, Mapping):
-            return data
+    data = to_dict() if callable(to_dict) else None
+    if isinstance(data, Mapping):
+        return data
     raise DecodeError(
-        "", f"{type(obj).__name__} is not a Kubernetes object", "a dict, an API object, or one of a client"
+        "", f"{type(obj).__name__} is not a Kubernetes object", "give a dict, an API object, or an object of a client"
     )
 
 
 def _generated(obj: Any) -> Mapping[str, Any]:
-    """An object of the official client. What the server sends in lists has neither apiVersion nor kind: the class tells."""
+    """An object of the official client.
+
+    The objects that the server sends in a list have neither apiVersion nor kind: the class tells.
+    """
     data: dict[str, Any] = _plain(obj)
     found = _GENERATED.fullmatch(type(obj).__name__)
     if found is not None:
         kind = found["kind"]
-        groups = [group for group, name in KINDS if name == kind.removesuffix("List")]
-        if groups:
-            version = f"{groups[0]}/{found['version']}" if groups[0] else found["version"]
-            if data.get("apiVersion") is None:
-                data["apiVersion"] = version if found["version"].startswith("v") else _with_v(version)
-            if data.get("kind") is None:
-                data["kind"] = kind
+        for group, name in KINDS:
+            if name == kind.removesuffix("List"):
+                version = f"v{found['version']}"
+                data = {"apiVersion": f"{group}/{version}" if group else version, "kind": kind, **data}
     return data
-
-
-def _with_v(version: str) -> str:
-    group, slash, number = version.rpartition("/")
-    return f"{group}{slash}v{number}"
 
 
 def _plain(value: Any) -> Any:
     names = getattr(type(value), "attribute_map", None)
     if isinstance(names, Mapping):
-        return {json: _plain(getattr(value, name)) for name, json in names.items() if getattr(value, name) is not None}
+        given = ((json, getattr(value, name)) for name, json in names.items())
+        return {json: _plain(entry) for json, entry in given if entry is not None}
     if isinstance(value, Mapping):
         return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):

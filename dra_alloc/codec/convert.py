@@ -71,7 +71,7 @@ def _type_of(data: Mapping[str, Any]) -> tuple[str, str]:
         raise DecodeError(
             label(data),
             f"no {' and no '.join(missing)}: this is not a whole object",
-            "whole objects start like `apiVersion: resource.k8s.io/v1`, `kind: ResourceSlice`, `metadata: …`, `spec: …`",
+            "give whole objects: `apiVersion: resource.k8s.io/v1`, `kind: ResourceSlice`, `metadata: …`, `spec: …`",
         )
     assert isinstance(api_version, str)
     assert isinstance(kind, str)
@@ -92,8 +92,9 @@ def label(data: Mapping[str, Any]) -> str:
 
 
 def encode(obj: Model, version: str | None = None) -> dict[str, Any]:
-    """The Kubernetes form of a whole object in an API version (`v1beta1` or `resource.k8s.io/v1beta1`; None: preferred).
+    """The Kubernetes form of a whole object in an API version.
 
+    version: `v1beta1` or `resource.k8s.io/v1beta1`; None is the preferred one.
     Raises DecodeError naming the field that the version cannot hold.
     """
     kind = kind_of(type(obj))

@@ -6,6 +6,7 @@ path is put together only when the error passes, so that the good case pays noth
 
 from __future__ import annotations
 
+import math
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +25,7 @@ from dra_alloc.codec.schema import NOT_KEPT, Field, by_key, snake
 from dra_alloc.codec.versions import LACKING, MISPLACED, Shape
 from dra_alloc.errors import DecodeError
 
-__all__ = ["forget", "join", "noting", "read"]
+__all__ = ["forget", "join", "noting", "plain", "read"]
 
 _M = TypeVar("_M", bound=Model)
 Hook = Callable[[Any, Any], Any]
@@ -132,13 +133,21 @@ def _time(value: Any, _: Any) -> datetime:
     return found.astimezone(UTC)
 
 
-def _plain(value: Any, _: Any) -> Any:
-    """A JSON value that is handed through; views of client libraries become dicts and lists."""
+#: Deepest nesting of a JSON value that is handed through, such as the parameters of a driver.
+MAX_DEPTH = 100
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """A copy of a JSON value that is handed through; views of client libraries become dicts and lists."""
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if depth >= MAX_DEPTH:
+        raise DecodeError("", f"nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, Mapping):
-        return {str(key): _plain(item, None) for key, item in value.items()}
+        return {str(key): plain(entry, depth + 1) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item, None) for item in value]
-    if value is None or isinstance(value, (str, bool, int, float)):
+        return [plain(entry, depth + 1) for entry in value]
+    if isinstance(value, float) and math.isfinite(value):
         return value
     raise _wrong("a JSON value", value)
 
@@ -237,7 +246,7 @@ def _model_hook(
 def _leave_out(key: Any, misplaced: Mapping[str, str]) -> None:
     """Drop a field that the class does not have, unless another version of the API has it."""
     if key in misplaced:
-        raise DecodeError(str(key), "is not a field of this API version", misplaced[key])
+        raise DecodeError(str(key), "has no place here in this API version", misplaced[key])
     names = _unknown.get()
     if names is not None:
         names.append(str(key))
@@ -342,6 +351,10 @@ def _plain_capacity(value: Any, _: Any) -> Any:
     return api.DeviceCapacity(value=_quantity(value, None))
 
 
+def _origin(kind: Any) -> Any:
+    return typing.get_origin(kind)
+
+
 def _some(kind: Any) -> Any:
     """The type in `X | None`."""
     return next(part for part in typing.get_args(kind) if part is not type(None))
@@ -355,18 +368,18 @@ def _converter(shape: Shape) -> Converter:
     made.register_structure_hook(int, _int)
     made.register_structure_hook(Quantity, _quantity)
     made.register_structure_hook(datetime, _time)
-    made.register_structure_hook_func(lambda kind: kind is Any, _plain)
+    made.register_structure_hook_func(lambda kind: kind is Any, lambda value, _: plain(value))
     made.register_structure_hook_factory(
         lambda kind: isinstance(kind, type) and issubclass(kind, Model), lambda cls: _hook_of_model(shape, cls, made)
     )
     made.register_structure_hook_factory(
-        lambda kind: typing.get_origin(kind) is tuple, lambda kind: _list_hook(typing.get_args(kind)[0], made)
+        lambda kind: _origin(kind) is tuple, lambda kind: _list_hook(typing.get_args(kind)[0], made)
     )
     made.register_structure_hook_factory(
-        lambda kind: typing.get_origin(kind) is dict, lambda kind: _hook_of_dict(typing.get_args(kind)[1], made)
+        lambda kind: _origin(kind) is dict, lambda kind: _hook_of_dict(typing.get_args(kind)[1], made)
     )
     made.register_structure_hook_factory(
-        lambda kind: typing.get_origin(kind) in (types.UnionType, typing.Union),
+        lambda kind: _origin(kind) in (types.UnionType, typing.Union),
         lambda kind: made.get_structure_hook(_some(kind)),
     )
     return made

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import attrs
@@ -46,9 +45,18 @@ def snake(name: str) -> str:
     return "".join(out)
 
 
-@cache
-def fields(cls: type[Model]) -> tuple[Field, ...]:
+_FIELDS: dict[type[Any], tuple[Field, ...]] = {}
+
+
+def fields(cls: type[Any]) -> tuple[Field, ...]:
     """The fields of a class, in the order they are written."""
+    found = _FIELDS.get(cls)
+    if found is None:
+        found = _FIELDS[cls] = _declared(cls)
+    return found
+
+
+def _declared(cls: type[Any]) -> tuple[Field, ...]:
     types = typing.get_type_hints(cls)
     return tuple(
         Field(
@@ -62,8 +70,7 @@ def fields(cls: type[Model]) -> tuple[Field, ...]:
     )
 
 
-@cache
-def by_key(cls: type[Model]) -> Mapping[str, Field]:
+def by_key(cls: type[Any]) -> Mapping[str, Field]:
     """Fields by every key that a mapping may use for them: JSON name and snake_case."""
     return {key: field for field in fields(cls) for key in (field.json, field.name)}
 
@@ -89,10 +96,11 @@ NOT_KEPT: Mapping[type[Model], frozenset[str]] = {
         "terminationMessagePolicy tty volumeDevices volumeMounts workingDir"
     ),
     api.PodSpec: _words(
-        "activeDeadlineSeconds automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks evictionResponders "
-        "hostAliases hostIPC hostNetwork hostPID hostUsers hostname hostnameOverride imagePullSecrets os readinessGates "
-        "runtimeClassName schedulingGates securityContext serviceAccount serviceAccountName setHostnameAsFQDN "
-        "shareProcessNamespace subdomain terminationGracePeriodSeconds topologySpreadConstraints volumes"
+        "activeDeadlineSeconds automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks "
+        "evictionResponders hostAliases hostIPC hostNetwork hostPID hostUsers hostname hostnameOverride "
+        "imagePullSecrets os readinessGates runtimeClassName schedulingGates securityContext serviceAccount "
+        "serviceAccountName setHostnameAsFQDN shareProcessNamespace subdomain terminationGracePeriodSeconds "
+        "topologySpreadConstraints volumes"
     ),
     api.PodStatus: _words(
         "allocatedResources containerStatuses ephemeralContainerStatuses hostIP hostIPs initContainerStatuses message "

@@ -1,8 +1,8 @@
 """Which kinds are read and written, in which API versions, and how the versions differ.
 
-v1 and v1beta2 of resource.k8s.io have one shape. v1beta1 wraps devices in `basic` and has the fields of `exactly` in the
-request itself. v1alpha3 does so too, gives capacities as plain quantities, and ended with Kubernetes 1.33: it lacks what
-came later.
+v1 and v1beta2 of resource.k8s.io have one shape. v1beta1 wraps devices in `basic` and has the fields of `exactly` in
+the request itself. v1alpha3 does so too, gives capacities as plain quantities, and ended with Kubernetes 1.33: it lacks
+what came later.
 """
 
 from __future__ import annotations
@@ -115,7 +115,14 @@ def _all(cls: type[Model], keys: tuple[str, ...], hint: str) -> dict[tuple[type[
 
 
 _NO_CLASSIC = "a field of classic Dynamic Resource Allocation, which Kubernetes 1.32 removed: rewrite the object for v1"
-_REMOVED: Mapping[tuple[type[Model], str], str] = {
+_AMISS: Mapping[tuple[type[Model], str], str] = {
+    **_all(api.ResourceClaimSpec, ("requests", "constraints", "config"), "this belongs under `devices`"),
+    (
+        api.ResourceClaimSpec,
+        "spec",
+    ): "this is the form of a ResourceClaimTemplate: in a ResourceClaim `devices` follows",
+    (api.ResourceClaimTemplateSpec, "devices"): "in a template this belongs under a further `spec`",
+    (api.DeviceSelector, "expression"): "this belongs under `cel`: indent it",
     **_all(
         api.ResourceClaimSpec,
         ("controller", "resourceClassName", "resource_class_name", "parametersRef", "parameters_ref", "allocationMode"),
@@ -188,7 +195,7 @@ def _later() -> dict[tuple[type[Model], str], str]:
 
 _BASIC = "in v1beta1 the fields of a device are under `basic`: move them there, or set apiVersion to resource.k8s.io/v1"
 _OLD: Mapping[tuple[type[Model], str], str] = {
-    **_REMOVED,
+    **_AMISS,
     **_all(api.Device, _without_name(api.Device), _BASIC),
     (
         api.DeviceRequest,
@@ -196,11 +203,11 @@ _OLD: Mapping[tuple[type[Model], str], str] = {
     ): "v1beta1 has these fields in the request itself: set apiVersion to resource.k8s.io/v1",
 }
 
-#: Keys that a shape does not have but another version of the object does, with what to do about them. Such an object is
-#: refused: dropping them would leave half of it.
+#: Keys that a shape does not have but another version of the object does, or the object in another place, with what to
+#: do about them. Such an object is refused: dropping them would leave half of it.
 MISPLACED: Mapping[Shape, Mapping[tuple[type[Model], str], str]] = {
     Shape.V1: {
-        **_REMOVED,
+        **_AMISS,
         (api.Device, "basic"): "this is the form of v1beta1: move the fields up into the device, or set apiVersion to "
         "resource.k8s.io/v1beta1",
         **_all(

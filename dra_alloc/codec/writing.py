@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import types
 import typing
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from cattrs import Converter
 
 from dra_alloc import api
 from dra_alloc.api import Model, Quantity
-from dra_alloc.codec.reading import join
+from dra_alloc.codec.reading import join, plain
 from dra_alloc.codec.schema import fields
 from dra_alloc.codec.versions import LACKING, Shape
 from dra_alloc.errors import DecodeError
@@ -130,23 +129,27 @@ def _plain_capacity(general: Hook) -> Hook:
     return write_capacity
 
 
+def _origin(kind: Any) -> Any:
+    return typing.get_origin(kind)
+
+
 @cache
 def _converter(shape: Shape) -> Converter:
     made = Converter()
     made.register_unstructure_hook(Quantity, str)
     made.register_unstructure_hook(datetime, _time)
-    made.register_unstructure_hook_func(lambda kind: kind is Any, copy.deepcopy)
+    made.register_unstructure_hook_func(lambda kind: kind is Any, plain)
     made.register_unstructure_hook_factory(
         lambda kind: isinstance(kind, type) and issubclass(kind, Model), lambda cls: _hook_of_model(shape, cls, made)
     )
     made.register_unstructure_hook_factory(
-        lambda kind: typing.get_origin(kind) is tuple, lambda kind: _list_hook(typing.get_args(kind)[0], made)
+        lambda kind: _origin(kind) is tuple, lambda kind: _list_hook(typing.get_args(kind)[0], made)
     )
     made.register_unstructure_hook_factory(
-        lambda kind: typing.get_origin(kind) is dict, lambda kind: _dict_hook(typing.get_args(kind)[1], made)
+        lambda kind: _origin(kind) is dict, lambda kind: _dict_hook(typing.get_args(kind)[1], made)
     )
     made.register_unstructure_hook_factory(
-        lambda kind: typing.get_origin(kind) in (types.UnionType, typing.Union),
+        lambda kind: _origin(kind) in (types.UnionType, typing.Union),
         lambda kind: made.get_unstructure_hook(next(part for part in typing.get_args(kind) if part is not type(None))),
     )
     return made

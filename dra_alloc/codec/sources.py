@@ -1,0 +1,260 @@
+"""`load`: whole objects from files, directories, streams, dicts and objects of clients, and mixtures of them."""
+
+from __future__ import annotations
+
+import codecs
+import gc
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+import orjson
+
+from dra_alloc.api import Model
+from dra_alloc.codec.clients import as_mapping, is_object
+from dra_alloc.codec.convert import decode_known, identify, label
+from dra_alloc.codec.reading import forget
+from dra_alloc.codec.yamltext import documents
+from dra_alloc.errors import DecodeError
+
+__all__ = ["DecodeWarning", "Loaded", "load"]
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+@attrs.frozen
+class DecodeWarning:
+    """Something that was left out: where (file, document, object, field path), and what it was."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}"
+
+
+class Loaded(list[Model]):
+    """The objects that `load` found, in order.
+
+    skipped: how many objects of which other kinds there were, by `apiVersion kind` (`apps/v1 Deployment`).
+    warnings: fields that were left out because the API does not know them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.skipped: Counter[str] = Counter()
+        self.warnings: list[DecodeWarning] = []
+
+
+def load(*sources: object, strict: bool = False) -> Loaded:
+    """Read Kubernetes objects.
+
+    A source is a path, a directory (its .yaml, .yml and .json files in order of name), "-" (standard input), a text or
+    binary stream, a dict, an object of a client library, an API object, or an iterable of these. Files hold YAML
+    documents or JSON, single objects or lists (`kind: List`). Objects of kinds that have nothing to do with DRA are
+    counted in `skipped`. Fields that the API does not know are left out with a warning; `strict` refuses them.
+    Raises DecodeError with file, document, object and field path.
+    """
+    loaded = Loaded()
+    try:
+        with _bulk():
+            for source in sources:
+                for where, obj in _read(source):
+                    _add(loaded, where, obj, strict)
+    except RecursionError:
+        raise DecodeError("", "lists nested too deep") from None
+    return loaded
+
+
+@contextmanager
+def _bulk() -> Iterator[None]:
+    """Many objects and no garbage: the collector would only walk over all of them again and again."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        forget()
+        if running:
+            gc.enable()
+
+
+def _add(loaded: Loaded, where: str, obj: object, strict: bool) -> None:
+    """Read one object, or all in a list, into `loaded`."""
+    if isinstance(obj, Model):
+        loaded.append(obj)
+        return
+    try:
+        data = as_mapping(obj)
+    except DecodeError as error:
+        raise _within(where, error) from None
+    kind = data.get("kind")
+    if isinstance(kind, str) and kind.endswith("List") and "items" in data:
+        _add_items(loaded, where, data, kind, strict)
+        return
+    try:
+        found = identify(data)
+        if found is None:
+            loaded.skipped[f"{data.get('apiVersion', data.get('api_version'))} {kind}"] += 1
+            return
+        _refuse_template(data)
+        model, unknown = decode_known(data, *found)
+    except DecodeError as error:
+        raise _within(where, error) from None
+    for path in unknown:
+        warning = DecodeWarning(_spaced(where, f"{label(data)}: {path}"), "unknown field")
+        if strict:
+            raise DecodeError(warning.path, warning.message, "strict reading accepts no others")
+        loaded.warnings.append(warning)
+    loaded.append(model)
+
+
+def _add_items(loaded: Loaded, where: str, data: Mapping[str, Any], kind: str, strict: bool) -> None:
+    """The objects of a list. Those of a typed list (`ResourceSliceList`) may leave out apiVersion and kind."""
+    items = data["items"]
+    if items is None:
+        return
+    if not isinstance(items, (list, tuple)):
+        raise DecodeError(_spaced(where, f"{kind}: items"), "expected a list")
+    single = kind.removesuffix("List")
+    head = {"apiVersion": data.get("apiVersion", data.get("api_version")), "kind": single}
+    for index, item in enumerate(items):
+        if single and isinstance(item, Mapping) and item.get("kind") is None:
+            item = {**head, **{key: value for key, value in item.items() if value is not None}}
+        _add(loaded, _spaced(where, f"items[{index}]"), item, strict)
+
+
+def _refuse_template(data: Mapping[str, Any]) -> None:
+    metadata = data.get("metadata")
+    if isinstance(metadata, Mapping):
+        for key in ("name", "generateName", "namespace"):
+            value = metadata.get(key)
+            if isinstance(value, str) and "{{" in value:
+                raise DecodeError(f"{label(data)}: metadata.{key}", "has a placeholder", _TEMPLATE)
+
+
+_TEMPLATE = "this is a template with {{placeholders}}: render it first"
+
+
+def _spaced(where: str, rest: str) -> str:
+    return f"{where} {rest}" if where else rest
+
+
+def _within(where: str, error: DecodeError) -> DecodeError:
+    return DecodeError(_spaced(where, error.path).rstrip(), error.message, error.hint)
+
+
+def _read(source: object) -> Iterator[tuple[str, object]]:
+    """All objects of a source, each with where it came from."""
+    if isinstance(source, Model) or is_object(source):
+        yield "", source
+    elif isinstance(source, (str, os.PathLike)):
+        yield from _read_path(source)
+    elif hasattr(source, "read"):
+        yield from _read_stream(source)
+    elif isinstance(source, Iterable) and not isinstance(source, (bytes, bytearray)):
+        for part in source:
+            yield from _read(part)
+    else:
+        raise DecodeError(
+            "", f"cannot read from {type(source).__name__}", "give a path, a stream, a dict, or an object"
+        )
+
+
+def _read_path(source: str | os.PathLike[str]) -> Iterator[tuple[str, object]]:
+    name = os.fspath(source)
+    if name == "-":
+        yield from _read_stream(sys.stdin)
+        return
+    if "\n" in name:
+        raise DecodeError("", "text given where a path is wanted", "wrap text in io.StringIO")
+    path = Path(name)
+    try:
+        if path.is_dir():
+            for entry in sorted(path.iterdir()):
+                if entry.suffix in _SUFFIXES and entry.is_file():
+                    yield from _parse(str(entry), entry.read_bytes())
+            return
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise DecodeError(name, f"cannot be read: {reason}") from None
+    yield from _parse(name, content)
+
+
+def _read_stream(stream: Any) -> Iterator[tuple[str, object]]:
+    name = getattr(stream, "name", None)
+    try:
+        content = stream.read()
+    except (OSError, ValueError) as error:
+        raise DecodeError(str(name or "stream"), f"cannot be read: {error}") from None
+    yield from _parse(name if isinstance(name, str) else "stream", content)
+
+
+def _parse(name: str, content: str | bytes) -> Iterator[tuple[str, object]]:
+    """The objects of a text: JSON if it looks like it and is, else YAML."""
+    text = _text(name, content)
+    fault: DecodeError | None = None
+    found: list[Any] = []
+    if text[:256].lstrip()[:1] in ("{", "["):
+        try:
+            found = _json(text)
+        except DecodeError as error:
+            fault = error
+    if not found:
+        try:
+            found = [document for _, document in documents(text)]
+        except DecodeError as error:
+            hint = _TEMPLATE if "{{" in text else error.hint
+            fault = fault or DecodeError(error.path, error.message, hint)
+            raise _within(name, fault) from None
+    for index, document in enumerate(found, 1):
+        where = name if len(found) == 1 else f"{name}[{index}]"
+        if isinstance(document, list):
+            yield from ((f"{where}[{position}]", _object(where, part)) for position, part in enumerate(document))
+        else:
+            yield where, _object(where, document)
+
+
+def _object(where: str, document: object) -> object:
+    if isinstance(document, Mapping):
+        return document
+    text = repr(document)
+    raise DecodeError(where, f"expected a Kubernetes object, found {text if len(text) < 60 else text[:57] + '…'}")
+
+
+def _text(name: str, content: str | bytes) -> str:
+    """Text without its byte order mark; some shells write UTF-16."""
+    if isinstance(content, str):
+        return content.removeprefix("\ufeff")
+    utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        return content.decode("utf-16" if utf16 else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DecodeError(name, f"no text: {error.reason} at byte {error.start}", "files are in UTF-8") from None
+
+
+def _json(text: str) -> list[Any]:
+    """The JSON values of a text: one, or several one after the other."""
+    try:
+        return [orjson.loads(text)]
+    except orjson.JSONDecodeError:
+        pass
+    found = []
+    decoder = json.JSONDecoder()
+    at = 0
+    try:
+        while text[at:].strip():
+            at += len(text[at:]) - len(text[at:].lstrip())
+            value, at = decoder.raw_decode(text, at)
+            found.append(value)
+    except (ValueError, RecursionError) as error:
+        message = f"no valid JSON: {error}" if isinstance(error, ValueError) else "nested too deep"
+        raise DecodeError("", message) from None
+    return found
