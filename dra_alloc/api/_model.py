@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self, TypeVar, dataclass_transform
+from typing import Any, Self
 
-import attrs
-
-__all__ = ["REQUIRED", "Model", "json_name", "model"]
-
-_T = TypeVar("_T")
+__all__ = ["REQUIRED", "Model", "json_name"]
 
 #: Metadata of a field that the API always writes, even when it holds its zero value.
 REQUIRED: Mapping[str, Any] = {"required": True}
-
-
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(attrs.field,))
-def model(cls: type[_T]) -> type[_T]:
-    """Declare an API class: frozen, slots, equal by value, arguments by keyword only."""
-    return attrs.frozen(kw_only=True)(cls)
 
 
 def json_name(name: str) -> Mapping[str, Any]:
@@ -27,7 +17,7 @@ def json_name(name: str) -> Mapping[str, Any]:
 
 
 class Model:
-    """Base of all API classes.
+    """Base of all API classes, which are declared as `attrs.frozen(kw_only=True)`.
 
     Objects are values: frozen, equal by value, safe to share. Change one with `attrs.evolve`. Lists are tuples;
     maps are plain dicts and must not be changed in place. A field that the API leaves out is None, `()` or `{}`.

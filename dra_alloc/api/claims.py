@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from dra_alloc.api._model import REQUIRED, Model, json_name, model
+from dra_alloc.api._model import REQUIRED, Model, json_name
 from dra_alloc.api.classes import DeviceSelector, OpaqueDeviceConfiguration
 from dra_alloc.api.meta import Condition, NodeSelector, ObjectMeta
 from dra_alloc.api.quantity import Quantity
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceToleration(Model):
     """A taint that a request accepts (KEP-5055).
 
@@ -52,14 +52,14 @@ class DeviceToleration(Model):
     toleration_seconds: int | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class CapacityRequirements(Model):
     """Amounts of capacities that a request needs, by name of the capacity (KEP-5075)."""
 
     requests: dict[str, Quantity] = attrs.field(factory=dict)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceDerivedAttribute(Model):
     """An attribute that a CEL expression computes for constraints (KEP-6080); `name` is qualified (`domain/name`)."""
 
@@ -67,7 +67,7 @@ class DeviceDerivedAttribute(Model):
     expression: str = attrs.field(default="", metadata=REQUIRED)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class ExactDeviceRequest(Model):
     """Devices of one class.
 
@@ -85,7 +85,7 @@ class ExactDeviceRequest(Model):
     derived_attributes: tuple[DeviceDerivedAttribute, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceSubRequest(Model):
     """One alternative of `first_available` (KEP-4816), with the fields of ExactDeviceRequest but for admin access."""
 
@@ -99,7 +99,7 @@ class DeviceSubRequest(Model):
     derived_attributes: tuple[DeviceDerivedAttribute, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceRequest(Model):
     """A named request: `exactly`, or the first of the alternatives in `first_available` (KEP-4816) that can be had."""
 
@@ -108,7 +108,7 @@ class DeviceRequest(Model):
     first_available: tuple[DeviceSubRequest, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceConstraint(Model):
     """A condition over all devices of `requests` (none: of the whole claim).
 
@@ -121,7 +121,7 @@ class DeviceConstraint(Model):
     distinct_attribute: str | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceClaimConfiguration(Model):
     """Configuration for the devices of `requests` (none: of the whole claim)."""
 
@@ -129,7 +129,7 @@ class DeviceClaimConfiguration(Model):
     opaque: OpaqueDeviceConfiguration | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceClaim(Model):
     """What a claim asks for."""
 
@@ -138,14 +138,14 @@ class DeviceClaim(Model):
     config: tuple[DeviceClaimConfiguration, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class ResourceClaimSpec(Model):
     """The specification of a claim, immutable in the API."""
 
     devices: DeviceClaim = attrs.field(factory=DeviceClaim)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceRequestAllocationResult(Model):
     """One device, or one share of it, that a request got.
 
@@ -166,7 +166,7 @@ class DeviceRequestAllocationResult(Model):
     skip_node_operations: tuple[str, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceAllocationConfiguration(Model):
     """Configuration that goes with an allocation; `source` is FromClass or FromClaim, no `requests` means all."""
 
@@ -175,7 +175,7 @@ class DeviceAllocationConfiguration(Model):
     opaque: OpaqueDeviceConfiguration | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceAllocationResult(Model):
     """The devices of an allocation and the configuration for them."""
 
@@ -183,7 +183,7 @@ class DeviceAllocationResult(Model):
     config: tuple[DeviceAllocationConfiguration, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class AllocationResult(Model):
     """What a claim got, and the nodes it can be used on (`node_selector`, None: all).
 
@@ -195,7 +195,7 @@ class AllocationResult(Model):
     allocation_timestamp: datetime | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class ResourceClaimConsumerReference(Model):
     """Who may use a claim: a pod (`api_group` None, `resource` pods) or, for instance, a PodGroup (KEP-5729)."""
 
@@ -205,7 +205,7 @@ class ResourceClaimConsumerReference(Model):
     uid: str = attrs.field(default="", metadata=REQUIRED)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class NetworkDeviceData(Model):
     """Network facts of an allocated device (KEP-4817). `ips` are addresses with their prefix length (CIDR)."""
 
@@ -214,7 +214,7 @@ class NetworkDeviceData(Model):
     hardware_address: str | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class AllocatedDeviceStatus(Model):
     """What a driver reports about an allocated device (KEP-4817). `data` is any JSON value."""
 
@@ -227,7 +227,7 @@ class AllocatedDeviceStatus(Model):
     network_data: NetworkDeviceData | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class ResourceClaimStatus(Model):
     """The allocation of a claim (None: not allocated), who it is reserved for, and reports on its devices."""
 
@@ -236,7 +236,7 @@ class ResourceClaimStatus(Model):
     devices: tuple[AllocatedDeviceStatus, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class ResourceClaim(Model):
     """A claim to devices (KEP-4381)."""
 
@@ -248,7 +248,7 @@ class ResourceClaim(Model):
     status: ResourceClaimStatus | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class ResourceClaimTemplateSpec(Model):
     """The claim that is made from a template; of its metadata only labels and annotations are used."""
 
@@ -256,7 +256,7 @@ class ResourceClaimTemplateSpec(Model):
     spec: ResourceClaimSpec = attrs.field(factory=ResourceClaimSpec, metadata=REQUIRED)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class ResourceClaimTemplate(Model):
     """A template from which each pod, or PodGroup, gets a claim of its own."""
 

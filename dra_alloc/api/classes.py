@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from dra_alloc.api._model import REQUIRED, Model, model
+from dra_alloc.api._model import REQUIRED, Model
 from dra_alloc.api.meta import ObjectMeta
 
 __all__ = [
@@ -19,21 +19,21 @@ __all__ = [
 ]
 
 
-@model
+@attrs.frozen(kw_only=True)
 class CELDeviceSelector(Model):
     """A CEL expression over `device` that is true for the devices that fit."""
 
     expression: str = attrs.field(default="", metadata=REQUIRED)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceSelector(Model):
     """A test on a device. `cel` is the only kind there is; None is an unknown kind."""
 
     cel: CELDeviceSelector | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class OpaqueDeviceConfiguration(Model):
     """Parameters for a driver. `parameters` is any JSON value, handed through unread."""
 
@@ -41,14 +41,14 @@ class OpaqueDeviceConfiguration(Model):
     parameters: Any = attrs.field(default=None, metadata=REQUIRED)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceClassConfiguration(Model):
     """Configuration that goes with every device claimed through the class."""
 
     opaque: OpaqueDeviceConfiguration | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceClassSpec(Model):
     """Selectors that all devices of the class pass, their configuration, the extended resource it serves (KEP-5004)."""
 
@@ -57,7 +57,7 @@ class DeviceClassSpec(Model):
     extended_resource_name: str | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceClass(Model):
     """A named kind of devices, made by the administrator (KEP-4381)."""
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import attrs
 
-from dra_alloc.api._model import REQUIRED, Model, model
+from dra_alloc.api._model import REQUIRED, Model
 
 __all__ = [
     "Condition",
@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 
-@model
+@attrs.frozen(kw_only=True)
 class OwnerReference(Model):
     """The object that owns another one; with `controller` it is the managing controller."""
 
@@ -30,7 +30,7 @@ class OwnerReference(Model):
     block_owner_deletion: bool | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class ObjectMeta(Model):
     """Metadata of an object (`metadata`); `managedFields` are not kept."""
 
@@ -55,7 +55,7 @@ class ObjectMeta(Model):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-@model
+@attrs.frozen(kw_only=True)
 class Condition(Model):
     """One condition of a status (`metav1.Condition`). `status` is "True", "False" or "Unknown"."""
 
@@ -67,7 +67,7 @@ class Condition(Model):
     observed_generation: int | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class NodeSelectorRequirement(Model):
     """A condition on a label or field of a node: `operator` is In, NotIn, Exists, DoesNotExist, Gt or Lt."""
 
@@ -76,7 +76,7 @@ class NodeSelectorRequirement(Model):
     values: tuple[str, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class NodeSelectorTerm(Model):
     """Requirements that must all hold; a term without any matches no node."""
 
@@ -84,7 +84,7 @@ class NodeSelectorTerm(Model):
     match_fields: tuple[NodeSelectorRequirement, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class NodeSelector(Model):
     """Terms of which one must hold. DRA uses selectors of exactly one term."""
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import attrs
 
-from dra_alloc.api._model import REQUIRED, Model, model
+from dra_alloc.api._model import REQUIRED, Model
 from dra_alloc.api.meta import NodeSelector, ObjectMeta
 from dra_alloc.api.quantity import Quantity
 
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-@model
+@attrs.frozen(kw_only=True)
 class ContainerResourceClaim(Model):
     """A claim of the pod that a container uses (`ResourceClaim` of core/v1); with `request` only that request of it."""
 
@@ -46,7 +46,7 @@ class ContainerResourceClaim(Model):
     request: str | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class ResourceRequirements(Model):
     """Requests and limits by resource name, and the claims that a container uses."""
 
@@ -55,7 +55,7 @@ class ResourceRequirements(Model):
     claims: tuple[ContainerResourceClaim, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class Container(Model):
     """A container. An init container with `restart_policy` Always is a sidecar."""
 
@@ -64,7 +64,7 @@ class Container(Model):
     restart_policy: str | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class PodResourceClaim(Model):
     """A claim of a pod: an existing ResourceClaim, or one made for the pod from a ResourceClaimTemplate."""
 
@@ -73,14 +73,14 @@ class PodResourceClaim(Model):
     resource_claim_template_name: str | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class PodSchedulingGroup(Model):
     """The PodGroup, in the namespace of the pod, that the pod is a member of (KEP-5729)."""
 
     pod_group_name: str | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class Toleration(Model):
     """A node taint that a pod tolerates."""
 
@@ -91,21 +91,21 @@ class Toleration(Model):
     toleration_seconds: int | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class NodeAffinity(Model):
     """The nodes that a pod must run on; preferences are not kept."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class Affinity(Model):
     """Affinity of a pod, as far as it concerns nodes alone."""
 
     node_affinity: NodeAffinity | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class PodSpec(Model):
     """The part of a pod's specification that matters to DRA and to the node's resources."""
 
@@ -127,7 +127,7 @@ class PodSpec(Model):
     tolerations: tuple[Toleration, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class PodCondition(Model):
     """A condition of a pod. `status` is "True", "False" or "Unknown"."""
 
@@ -140,7 +140,7 @@ class PodCondition(Model):
     observed_generation: int | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class PodResourceClaimStatus(Model):
     """The ResourceClaim that stands for a claim of the pod made from a template; None if none was needed."""
 
@@ -148,7 +148,7 @@ class PodResourceClaimStatus(Model):
     resource_claim_name: str | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class ContainerExtendedResourceRequest(Model):
     """The request that serves an extended resource of a container (KEP-5004)."""
 
@@ -157,7 +157,7 @@ class ContainerExtendedResourceRequest(Model):
     request_name: str = attrs.field(default="", metadata=REQUIRED)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class PodExtendedResourceClaimStatus(Model):
     """The claim made for the extended resources of a pod, and which request serves which container (KEP-5004)."""
 
@@ -165,7 +165,7 @@ class PodExtendedResourceClaimStatus(Model):
     resource_claim_name: str = attrs.field(default="", metadata=REQUIRED)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class NodeAllocatableMappedResources(Model):
     """An amount of a node resource that a claim stands for (KEP-5517)."""
 
@@ -173,7 +173,7 @@ class NodeAllocatableMappedResources(Model):
     quantity: Quantity = attrs.field(factory=Quantity, metadata=REQUIRED)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class NodeAllocatableOverheadResources(Model):
     """An amount of a node resource that a claim needs besides, per pod and per container that uses it (KEP-5517)."""
 
@@ -182,7 +182,7 @@ class NodeAllocatableOverheadResources(Model):
     per_container: Quantity | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class NodeAllocatableResourceClaimStatus(Model):
     """Node resources that a pod has through one claim, and the containers that use the claim (KEP-5517)."""
 
@@ -192,7 +192,7 @@ class NodeAllocatableResourceClaimStatus(Model):
     overhead: tuple[NodeAllocatableOverheadResources, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class PodStatus(Model):
     """The part of a pod's status that DRA reads or writes."""
 
@@ -204,7 +204,7 @@ class PodStatus(Model):
     node_allocatable_resource_claim_statuses: tuple[NodeAllocatableResourceClaimStatus, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class Pod(Model):
     """A pod, reduced to what matters to its claims and to the resources of its node."""
 
@@ -216,7 +216,7 @@ class Pod(Model):
     status: PodStatus | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class Taint(Model):
     """A taint of a node."""
 
@@ -226,7 +226,7 @@ class Taint(Model):
     time_added: datetime | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class NodeSpec(Model):
     """Whether pods may be scheduled onto the node."""
 
@@ -234,7 +234,7 @@ class NodeSpec(Model):
     taints: tuple[Taint, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class NodeStatus(Model):
     """What the node can offer: `allocatable` is `capacity` less what the system keeps. Features it declares."""
 
@@ -243,7 +243,7 @@ class NodeStatus(Model):
     declared_features: tuple[str, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class Node(Model):
     """A node, reduced to labels, taints, resources and declared features."""
 
@@ -255,7 +255,7 @@ class Node(Model):
     status: NodeStatus | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class Namespace(Model):
     """A namespace; its labels decide about admin access (KEP-5018)."""
 

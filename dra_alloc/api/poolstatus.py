@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import attrs
 
-from dra_alloc.api._model import REQUIRED, Model, model
+from dra_alloc.api._model import REQUIRED, Model
 from dra_alloc.api.meta import Condition, ObjectMeta
 from dra_alloc.api.quantity import Quantity
 
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 
-@model
+@attrs.frozen(kw_only=True)
 class ResourcePoolStatusRequestSpec(Model):
     """Which pools: those of `driver`, or the one of `pool_name`; at most `limit` (None: 100).
 
@@ -34,7 +34,7 @@ class ResourcePoolStatusRequestSpec(Model):
     default_partition_type_attribute: str | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class PartitionTypeStatus(Model):
     """How many devices of a partition type exist, and how many more can still be allocated."""
 
@@ -44,7 +44,7 @@ class PartitionTypeStatus(Model):
     allocatable: int = attrs.field(default=0, metadata=REQUIRED)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class ShareableCapacityStatus(Model):
     """One capacity summed over the shareable devices of a pool."""
 
@@ -54,7 +54,7 @@ class ShareableCapacityStatus(Model):
     available: Quantity = attrs.field(factory=Quantity, metadata=REQUIRED)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class ShareableSummaryStatus(Model):
     """The shareable devices of a pool: how many are untouched, how many in part in use, and their capacities."""
 
@@ -63,7 +63,7 @@ class ShareableSummaryStatus(Model):
     capacity: tuple[ShareableCapacityStatus, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class PoolStatus(Model):
     """The state of one pool; with `validation_error` the counts may be absent."""
 
@@ -81,7 +81,7 @@ class PoolStatus(Model):
     validation_error: str | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class ResourcePoolStatusRequestStatus(Model):
     """The answer: `pool_count` pools matched, `pools` are the first of them."""
 
@@ -90,7 +90,7 @@ class ResourcePoolStatusRequestStatus(Model):
     conditions: tuple[Condition, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class ResourcePoolStatusRequest(Model):
     """A question about the state of pools, answered once (KEP-5677)."""
 

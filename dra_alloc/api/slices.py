@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import attrs
 
-from dra_alloc.api._model import REQUIRED, Model, model
+from dra_alloc.api._model import REQUIRED, Model
 from dra_alloc.api.meta import NodeSelector, ObjectMeta
 from dra_alloc.api.quantity import Quantity
 
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceAttribute(Model):
     """The value of an attribute: exactly one field is set in a valid object.
 
@@ -48,7 +48,7 @@ class DeviceAttribute(Model):
     versions: tuple[str, ...] | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class CapacityRequestPolicyRange(Model):
     """Amounts from `min` to `max` (None: the device's value) in steps of `step` from `min` (None: any)."""
 
@@ -57,7 +57,7 @@ class CapacityRequestPolicyRange(Model):
     step: Quantity | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class CapacityRequestPolicy(Model):
     """How much of a capacity a request may consume (KEP-5075).
 
@@ -70,7 +70,7 @@ class CapacityRequestPolicy(Model):
     valid_range: CapacityRequestPolicyRange | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceCapacity(Model):
     """One capacity of a device; `request_policy` matters to devices that allow multiple allocations."""
 
@@ -78,14 +78,14 @@ class DeviceCapacity(Model):
     request_policy: CapacityRequestPolicy | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class Counter(Model):
     """The amount of a counter: available in a counter set, or consumed by a device (KEP-4815)."""
 
     value: Quantity = attrs.field(factory=Quantity, metadata=REQUIRED)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class CounterSet(Model):
     """Counters that devices of the pool share (KEP-4815)."""
 
@@ -93,7 +93,7 @@ class CounterSet(Model):
     counters: dict[str, Counter] = attrs.field(factory=dict, metadata=REQUIRED)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceCounterConsumption(Model):
     """What a device consumes of one counter set (KEP-4815), and the groups it is compatible with there (KEP-5963)."""
 
@@ -102,7 +102,7 @@ class DeviceCounterConsumption(Model):
     compatibility_groups: tuple[str, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceTaint(Model):
     """A taint of a device (KEP-5055). `effect` is None (information only), NoSchedule or NoExecute, as a string."""
 
@@ -112,7 +112,7 @@ class DeviceTaint(Model):
     time_added: datetime | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class NodeAllocatableMapping(Model):
     """How an allocation of the device counts as a node resource (KEP-5517).
 
@@ -124,7 +124,7 @@ class NodeAllocatableMapping(Model):
     device_multiplier: Quantity | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class NodeAllocatableOverhead(Model):
     """Node resources needed besides: once a pod, and once for each container that refers to the claim (KEP-5517)."""
 
@@ -132,7 +132,7 @@ class NodeAllocatableOverhead(Model):
     per_container: Quantity | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class NodeAllocatableResource(Model):
     """What a device means for one resource of its node, such as cpu or memory (KEP-5517)."""
 
@@ -140,7 +140,7 @@ class NodeAllocatableResource(Model):
     overhead: NodeAllocatableOverhead | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class Device(Model):
     """One device of a pool.
 
@@ -166,7 +166,7 @@ class Device(Model):
     node_allocatable_resources: dict[str, NodeAllocatableResource] = attrs.field(factory=dict)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class ResourcePool(Model):
     """The pool that a slice is a part of: consumers use the newest `generation` if all its slices are there."""
 
@@ -175,7 +175,7 @@ class ResourcePool(Model):
     resource_slice_count: int = attrs.field(default=0, metadata=REQUIRED)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class ResourceSliceSpec(Model):
     """Devices, or the counter sets (KEP-4815), of a part of a pool, and the nodes that reach them.
 
@@ -196,7 +196,7 @@ class ResourceSliceSpec(Model):
     skip_node_operations: tuple[str, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class ResourceSlice(Model):
     """A part of a pool of devices, published by a driver (KEP-4381)."""
 

@@ -6,14 +6,14 @@ from typing import ClassVar
 
 import attrs
 
-from dra_alloc.api._model import REQUIRED, Model, model
+from dra_alloc.api._model import REQUIRED, Model
 from dra_alloc.api.meta import Condition, ObjectMeta
 from dra_alloc.api.slices import DeviceTaint
 
 __all__ = ["DeviceTaintRule", "DeviceTaintRuleSpec", "DeviceTaintRuleStatus", "DeviceTaintSelector"]
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceTaintSelector(Model):
     """The devices that a rule taints: every field that is given must be equal; none given: every device."""
 
@@ -22,7 +22,7 @@ class DeviceTaintSelector(Model):
     device: str | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceTaintRuleSpec(Model):
     """A taint and the devices that get it. A rule without selector (None) taints nothing."""
 
@@ -30,14 +30,14 @@ class DeviceTaintRuleSpec(Model):
     taint: DeviceTaint = attrs.field(factory=DeviceTaint, metadata=REQUIRED)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceTaintRuleStatus(Model):
     """How far eviction for the rule has come."""
 
     conditions: tuple[Condition, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DeviceTaintRule(Model):
     """Taints devices from outside of their driver (KEP-5055)."""
 

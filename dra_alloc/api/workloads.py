@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from dra_alloc.api._model import REQUIRED, Model, model
+from dra_alloc.api._model import REQUIRED, Model
 from dra_alloc.api.meta import Condition, ObjectMeta
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-@model
+@attrs.frozen(kw_only=True)
 class PodGroupResourceClaim(Model):
     """A claim that the pods of a group share (KEP-5729): an existing one, or one made from a template."""
 
@@ -42,14 +42,14 @@ class PodGroupResourceClaim(Model):
     resource_claim_template_name: str | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class GangSchedulingPolicy(Model):
     """At least `min_count` pods of the group are scheduled together, or none."""
 
     min_count: int = attrs.field(default=0, metadata=REQUIRED)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class PodGroupSchedulingPolicy(Model):
     """How the pods of a group are scheduled: each for itself (`basic`, an empty object), or as a gang."""
 
@@ -57,21 +57,21 @@ class PodGroupSchedulingPolicy(Model):
     gang: GangSchedulingPolicy | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class TopologyConstraint(Model):
     """The pods of a group run on nodes with one value of the label `key`."""
 
     key: str = attrs.field(default="", metadata=REQUIRED)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class PodGroupSchedulingConstraints(Model):
     """Constraints on where the pods of a group run."""
 
     topology: tuple[TopologyConstraint, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class DisruptionMode(Model):
     """Whether pods of a group may be disrupted one by one (`single`) or only together (`all`); empty objects."""
 
@@ -79,7 +79,7 @@ class DisruptionMode(Model):
     all: dict[str, Any] | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class WorkloadReference(Model):
     """The template of a Workload that a group was made from."""
 
@@ -87,7 +87,7 @@ class WorkloadReference(Model):
     template_name: str = attrs.field(default="", metadata=REQUIRED)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class PodGroupSpec(Model):
     """The pods that belong together are those whose `scheduling_group` names this group."""
 
@@ -102,7 +102,7 @@ class PodGroupSpec(Model):
     workload_ref: WorkloadReference | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class PodGroupResourceClaimStatus(Model):
     """The ResourceClaim made for a claim of the group; None if none was needed."""
 
@@ -110,7 +110,7 @@ class PodGroupResourceClaimStatus(Model):
     resource_claim_name: str | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class PodGroupStatus(Model):
     """Conditions of the group and the claims made for it."""
 
@@ -118,7 +118,7 @@ class PodGroupStatus(Model):
     resource_claim_statuses: tuple[PodGroupResourceClaimStatus, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class PodGroup(Model):
     """Pods that are scheduled together."""
 
@@ -130,7 +130,7 @@ class PodGroup(Model):
     status: PodGroupStatus | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class PodGroupTemplate(Model):
     """A group that a controller makes for a Workload."""
 
@@ -144,14 +144,14 @@ class PodGroupTemplate(Model):
     priority_class_name: str | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class CompositeGangSchedulingPolicy(Model):
     """At least `min_group_count` groups of a composite group are scheduled together, or none."""
 
     min_group_count: int = attrs.field(default=0, metadata=REQUIRED)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class CompositePodGroupSchedulingPolicy(Model):
     """How the groups of a composite group are scheduled: each for itself (`basic`, an empty object), or as a gang."""
 
@@ -159,14 +159,14 @@ class CompositePodGroupSchedulingPolicy(Model):
     gang: CompositeGangSchedulingPolicy | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class CompositePodGroupSchedulingConstraints(Model):
     """Constraints on where the pods of a composite group run."""
 
     topology: tuple[TopologyConstraint, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class CompositeDisruptionMode(Model):
     """Whether the groups may be disrupted one by one (`single`) or only together (`all`); empty objects."""
 
@@ -174,7 +174,7 @@ class CompositeDisruptionMode(Model):
     all: dict[str, Any] | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class CompositePodGroupTemplate(Model):
     """A tree of groups that a controller makes for a Workload."""
 
@@ -191,7 +191,7 @@ class CompositePodGroupTemplate(Model):
     priority_class_name: str | None = None
 
 
-@model
+@attrs.frozen(kw_only=True)
 class TypedLocalObjectReference(Model):
     """An object of the same namespace."""
 
@@ -200,7 +200,7 @@ class TypedLocalObjectReference(Model):
     name: str = attrs.field(default="", metadata=REQUIRED)
 
 
-@model
+@attrs.frozen(kw_only=True)
 class WorkloadSpec(Model):
     """The groups of a workload, and the object that controls it."""
 
@@ -209,7 +209,7 @@ class WorkloadSpec(Model):
     composite_pod_group_templates: tuple[CompositePodGroupTemplate, ...] = ()
 
 
-@model
+@attrs.frozen(kw_only=True)
 class Workload(Model):
     """The groups of pods that make up one workload."""
 

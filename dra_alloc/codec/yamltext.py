@@ -91,7 +91,8 @@ class _Builder:
 
     def run(self, text: str) -> Iterator[tuple[int, Any]]:
         line = 1
-        for event in yaml.parse(text, Loader=_LOADER):
+        events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
+        for event in events:
             kind = type(event)
             if kind is yaml.ScalarEvent:
                 self.scalar(event)
