@@ -1,0 +1,154 @@
+"""Options that commands share."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from dra_alloc import Features
+from dra_alloc.cli._input import features_options, input_options, selection_options
+
+CLAIM = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {{name: {name}, namespace: default}}
+spec: {{devices: {{requests: []{extra}}}}}
+"""
+
+
+def given(option: Any, *arguments: str, stdin: str = "") -> tuple[dict[str, Any], str]:
+    """The keyword arguments that a command with the option gets, and what is printed on standard error."""
+    caught: dict[str, Any] = {}
+
+    @click.command()
+    @option
+    def command(**arguments: Any) -> None:
+        caught.update(arguments)
+
+    done = CliRunner().invoke(command, list(arguments), input=stdin)
+    if done.exit_code:
+        assert isinstance(done.exception, SystemExit), done.exception
+        assert done.exit_code == 2
+    return caught, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "features"),
+    [
+        ([], Features()),
+        (["--kubernetes-version", "1.34"], Features.for_version("1.34")),
+        (["--kubernetes-version", "v1.36.2"], Features.for_version("1.36")),
+        (["--features", "all"], Features.all()),
+        (["--features", "none,DRADeviceTaints"], Features.none().replace(DRADeviceTaints=True)),
+        (["--features", "DRADeviceTaints=false"], Features(DRADeviceTaints=False)),
+        (["--features", "DRADerivedAttributes=true", "--features", "all"], Features.all()),
+        (["--features", "all", "--features", "DRADeviceTaints=False"], Features.all().replace(DRADeviceTaints=False)),
+        (
+            ["--kubernetes-version", "1.35", "--features", "DRADeviceTaints, DRAConsumableCapacity"],
+            Features.for_version("1.35", enable=["DRADeviceTaints", "DRAConsumableCapacity"]),
+        ),
+    ],
+)
+def test_features(arguments: list[str], features: Features) -> None:
+    assert given(features_options, *arguments) == ({"features": features}, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--kubernetes-version", "1.12"], "no gate table for Kubernetes '1.12'; known are 1.34"),
+        (["--features", "DRANonsense"], "unknown feature gate DRANonsense; known are DRAAdminAccess"),
+        (["--features", "DRADeviceTaints=maybe"], "'DRADeviceTaints=maybe': a gate is true or false"),
+        (["--features", "all=false"], "'all=false': all takes no value"),
+    ],
+)
+def test_features_that_are_not_known(arguments: list[str], message: str) -> None:
+    caught, error = given(features_options, *arguments)
+    assert caught == {}
+    assert message in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], (None, (), None)),
+        (["--node", "n"], ("n", (), None)),
+        (["--claim", "ns/a", "--claim", "b"], (None, ("ns/a", "default/b"), None)),
+        (["--pod", "p"], (None, (), "default/p")),
+    ],
+)
+def test_selection(arguments: list[str], expected: tuple[object, ...]) -> None:
+    node, claims, pod = expected
+    assert given(selection_options, *arguments) == ({"node": node, "claim_names": claims, "pod_name": pod}, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--pod", "a", "--claim", "b"], "--claim and --pod exclude each other"),
+        (["--pod", "a/b/c"], "'a/b/c' is no NAMESPACE/NAME"),
+        (["--pod", "/c"], "'/c' is no NAMESPACE/NAME"),
+        (["--claim", "a/"], "'a/' is no NAMESPACE/NAME"),
+    ],
+)
+def test_selection_that_is_none(arguments: list[str], message: str) -> None:
+    caught, error = given(selection_options, *arguments)
+    assert caught == {}
+    assert message in error
+
+
+def names(caught: dict[str, Any]) -> list[str]:
+    return [found.metadata.name for found in caught["objects"]]
+
+
+def test_files_folders_and_standard_input_are_read_in_order(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    (folder / "deep").mkdir(parents=True)
+    (tmp_path / "file.yaml").write_text(CLAIM.format(name="file", extra=""))
+    (folder / "b.yml").write_text(CLAIM.format(name="b", extra=""))
+    (folder / "a.yaml").write_text(CLAIM.format(name="a", extra=""))
+    (folder / "notes.txt").write_text("no manifest")
+    (folder / "deep" / "c.json").write_text(json.dumps(yaml.safe_load(CLAIM.format(name="c", extra=""))))
+    stdin = CLAIM.format(name="stdin", extra="")
+    flat, error = given(input_options, "-f", str(tmp_path / "file.yaml"), "-f", "-", "-f", str(folder), stdin=stdin)
+    assert (names(flat), error) == (["file", "stdin", "a", "b"], "")
+    deep, _ = given(input_options, "-R", "-f", str(folder))
+    assert names(deep) == ["a", "b", "c"]
+
+
+def test_an_unknown_field_is_a_warning_or_with_strict_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "claim.yaml"
+    path.write_text(CLAIM.format(name="a", extra=", colour: red"))
+    caught, error = given(input_options, "-f", str(path))
+    assert names(caught) == ["a"]
+    assert error.startswith("warning: ")
+    assert "colour" in error
+
+
+def test_input_without_any_known_kind_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "services.yaml"
+    path.write_text("apiVersion: v1\nkind: Service\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Service\n")
+    caught, error = given(input_options, "-f", str(path))
+    assert caught == {"objects": []}
+    assert "no object of Dynamic Resource Allocation in the input; skipped: 2 " in error
+    assert "Service" in error
+
+
+@pytest.mark.parametrize("missing", ["gone.yaml", "empty"])
+def test_files_that_are_not_there(missing: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    caught, error = given(input_options, "-f", str(tmp_path / missing))
+    assert caught == {}
+    assert missing in error
+
+
+def test_a_file_is_required() -> None:
+    caught, error = given(input_options)
+    assert caught == {}
+    assert "Missing option '-f'" in error
