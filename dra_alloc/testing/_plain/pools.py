@@ -42,14 +42,10 @@ class Offer:
     """A device in its place in the search order."""
 
     position: int
+    id: DeviceID
     pool: Pool
     slice: ResourceSlice
     device: Device
-
-    @property
-    def id(self) -> DeviceID:
-        """Driver, pool and name."""
-        return self.pool.driver, self.pool.name, self.device.name
 
 
 def gather_pools(node: Node, slices: list[ResourceSlice], features: Features) -> list[Pool]:
@@ -73,7 +69,7 @@ def gather_pools(node: Node, slices: list[ResourceSlice], features: Features) ->
 def list_offers(pools: list[Pool]) -> list[Offer]:
     """The devices of all sound pools on the node in search order."""
     places = [
-        (pool, item, device)
+        ((pool.driver, pool.name, device.name), pool, item, device)
         for pool in pools
         if not pool.fault
         for item in pool.local

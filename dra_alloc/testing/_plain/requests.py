@@ -32,7 +32,7 @@ MAX_RESULTS = 32
 class Want:
     """One thing to try for a request: the request itself, or one alternative of `firstAvailable`.
 
-    `offers` are the devices of an `All` request, None for others; `count` is how many devices it takes.
+    `count` is how many devices it takes. With `takes_all`, `offers` are these devices and their number is the count.
     """
 
     claim: ResourceClaim
@@ -44,8 +44,9 @@ class Want:
     tolerations: tuple[DeviceToleration, ...]
     capacity: CapacityRequirements | None
     derived: tuple[DeviceDerivedAttribute, ...]
-    count: int = 0
-    offers: tuple[Offer, ...] | None = None
+    count: int
+    takes_all: bool
+    offers: tuple[Offer, ...] = ()
 
     def error(self, kind: str, message: str, offer: Offer | None = None, node: str = "") -> AllocationError:
         """An error of this request."""
@@ -78,21 +79,18 @@ class Plan:
 
 
 def read_claims(claims: list[ResourceClaim], classes: list[DeviceClass], rules: Rules) -> list[Plan]:
-    """Check the claims one after the other and resolve what they refer to."""
+    """Resolve what the claims refer to, then count devices, claim by claim.
+
+    What is wrong with a claim on any node shows before what is wrong on this one.
+    """
     by_name = {item.metadata.name: item for item in classes}
-    return [_read_claim(claim, by_name, rules) for claim in claims]
+    plans = [_read_claim(claim, by_name, rules) for claim in claims]
+    return [_count_devices(plan, rules) for plan in plans]
 
 
 def _read_claim(claim: ResourceClaim, classes: dict[str, DeviceClass], rules: Rules) -> Plan:
     spec = claim.spec.devices
     asks = tuple(Ask(request, tuple(_read_request(claim, request, classes, rules))) for request in spec.requests)
-    fewest = sum(min(want.count for want in ask.wants) for ask in asks)
-    if fewest > MAX_RESULTS:
-        raise AllocationError(
-            "too-many-devices",
-            f"{fewest} devices requested, a claim can have at most {MAX_RESULTS}",
-            claim=claim.metadata.key,
-        )
     for number, constraint in enumerate(spec.constraints):
         if constraint.match_attribute is None and constraint.distinct_attribute is None:
             raise AllocationError(
@@ -101,6 +99,18 @@ def _read_claim(claim: ResourceClaim, classes: dict[str, DeviceClass], rules: Ru
                 claim=claim.metadata.key,
             )
     return Plan(claim, asks, spec.constraints)
+
+
+def _count_devices(plan: Plan, rules: Rules) -> Plan:
+    asks = tuple(Ask(ask.request, tuple(_find_all(want, rules) for want in ask.wants)) for ask in plan.asks)
+    fewest = sum(min(want.count for want in ask.wants) for ask in asks)
+    if fewest > MAX_RESULTS:
+        raise AllocationError(
+            "too-many-devices",
+            f"{fewest} devices requested, a claim can have at most {MAX_RESULTS}",
+            claim=plan.claim.metadata.key,
+        )
+    return Plan(plan.claim, asks, plan.constraints)
 
 
 def _read_request(
@@ -147,7 +157,7 @@ def _read_want(
         selectors.append(selector.cel.expression)
     if (body.allocation_mode or "ExactCount") not in ("ExactCount", "All"):
         raise error("unknown-mode", f"allocationMode {body.allocation_mode!r} is not ExactCount or All")
-    want = Want(
+    return Want(
         claim=claim,
         request=request.name,
         reference=reference,
@@ -158,8 +168,12 @@ def _read_want(
         capacity=body.capacity,
         derived=body.derived_attributes,
         count=body.count or 1,
+        takes_all=body.allocation_mode == "All",
     )
-    if body.allocation_mode != "All":
+
+
+def _find_all(want: Want, rules: Rules) -> Want:
+    if not want.takes_all:
         return want
     offers = _all_devices(want, rules)
     return attrs.evolve(want, count=len(offers), offers=offers)

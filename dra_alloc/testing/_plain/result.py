@@ -19,8 +19,8 @@ from dra_alloc.api import (
     Quantity,
 )
 from dra_alloc.gates import Features
-from dra_alloc.testing._plain.requests import Plan, Want
 from dra_alloc.testing._plain.picks import Pick, Picks
+from dra_alloc.testing._plain.requests import Plan, Want
 
 
 def allocation_results(

@@ -14,7 +14,7 @@ class _LimitReached(Exception):
 
 
 class Search:
-    """One attempt. Each method extends the picks that it is given and returns all of them, or None if there is no way."""
+    """One attempt. Each method extends the picks that it is given and returns all, or None if there is no way."""
 
     def __init__(self, plans: list[Plan], rules: Rules, max_steps: int | None) -> None:
         self._plans = plans
@@ -62,18 +62,16 @@ class Search:
     def _device(self, claim: int, number: int, want: Want, taken: int, start: int, picks: Picks) -> Picks | None:
         """Choose the device number `taken` of the request, at the place `start` of the search order or after it."""
         self._count_step()
-        if want.offers == ():
+        if want.takes_all and not want.offers:
             return None
         if taken >= want.count:
             return self._request(claim, number + 1, picks)
         if sum(pick.claim == claim for pick in picks) + want.count - taken > MAX_RESULTS:
             raise _LimitReached
-        if want.offers is not None:
+        if want.takes_all:
             chosen = self._take(claim, want, want.offers[taken], picks)
             return None if chosen is None else self._device(claim, number, want, taken + 1, 0, chosen)
         for offer in self._rules.offers[start:]:
-            if self._rules.in_use(claim, want, offer, picks) or not self._rules.selectable(want, offer):
-                continue
             chosen = self._take(claim, want, offer, picks)
             if chosen is None:
                 continue
@@ -83,8 +81,9 @@ class Search:
         return None
 
     def _take(self, claim: int, want: Want, offer: Offer, picks: Picks) -> Picks | None:
+        """The picks with this device added, or None if a rule is against it; the order of the rules shows in errors."""
         rules = self._rules
-        if rules.in_use(claim, want, offer, picks):
+        if rules.in_use(claim, want, offer, picks) or not rules.selectable(want, offer):
             return None
         rules.check_capacity_request(want, offer)
         if not rules.counters_suffice(want, offer, picks):
@@ -92,7 +91,7 @@ class Search:
         if not rules.tolerated(want, offer):
             return None
         if not rules.constraints_hold(self._plans[claim], claim, want, offer, picks):
-            if want.offers is None:
+            if not want.takes_all:
                 return None
             raise want.error("all-violates-constraint", "a constraint keeps the request from having all devices", offer)
         if not rules.capacity_suffices(want, offer, picks):
