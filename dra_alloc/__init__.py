@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from dra_alloc.codec import decode as decode
     from dra_alloc.codec import encode as encode
     from dra_alloc.codec import load as load
+    from dra_alloc.codec.validation import Problem as Problem
+    from dra_alloc.codec.validation import validate as validate
+    from dra_alloc.codec.validation import warnings as warnings
     from dra_alloc.errors import AllocationError as AllocationError
     from dra_alloc.errors import BudgetExceeded as BudgetExceeded
     from dra_alloc.errors import Cancelled as Cancelled
@@ -40,10 +43,13 @@ _EXPORTS: dict[str, str] = {
     "Features": "dra_alloc.gates",
     "Loaded": "dra_alloc.codec",
     "MissingExtra": "dra_alloc.errors",
+    "Problem": "dra_alloc.codec.validation",
     "ValidationError": "dra_alloc.errors",
     "decode": "dra_alloc.codec",
     "encode": "dra_alloc.codec",
     "load": "dra_alloc.codec",
+    "validate": "dra_alloc.codec.validation",
+    "warnings": "dra_alloc.codec.validation",
 }
 
 __all__ = sorted([*_EXPORTS, "__version__"])

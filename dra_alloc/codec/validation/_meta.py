@@ -104,7 +104,7 @@ def object_conditions(items: Sequence[Condition], limit: int) -> Iterator[Proble
     if len(items) > limit:
         yield Problem("conditions", f"has {len(items)} entries, too many", f"at most {limit}")
     yield from each(items, _condition, "conditions")
-    yield from unique(items, lambda item: item.type, "conditions", ".type")
+    yield from unique(items, lambda item: item.type, "conditions")
 
 
 def _condition(condition: Condition) -> Iterator[Problem]:

@@ -32,9 +32,7 @@ def request_policy(value: Quantity, policy: CapacityRequestPolicy, features: Fea
         yield from at("validRange", _range(value, policy.default, policy.valid_range, features))
 
 
-def _values(
-    value: Quantity, default: Quantity, options: Sequence[Quantity], features: Features
-) -> Iterator[Problem]:
+def _values(value: Quantity, default: Quantity, options: Sequence[Quantity], features: Features) -> Iterator[Problem]:
     if len(options) > VALID_VALUES_MAX:
         yield too_many(len(options), VALID_VALUES_MAX)
         return

@@ -130,11 +130,11 @@ def listed(
         yield from each(items, check, field)
 
 
-def unique(items: Iterable[Item], key: Callable[[Item], Hashable], field: str, inner: str = "") -> Iterator[Problem]:
-    """Entries that say again what an earlier one says, at their field `inner`."""
+def unique(items: Iterable[Item], key: Callable[[Item], Hashable], field: str) -> Iterator[Problem]:
+    """Entries of a list with the key of an earlier one."""
     seen: set[Hashable] = set()
     for index, item in enumerate(items):
         name = key(item)
         if name in seen:
-            yield from at(f"{field}[{index}]{inner}", [duplicate(name if isinstance(name, str) else str(name))])
+            yield from at(f"{field}[{index}]", [duplicate(name)])
         seen.add(name)

@@ -76,7 +76,7 @@ def _spec(spec: ResourceSliceSpec, old: ResourceSliceSpec | None, features: Feat
     yield from _devices(spec, old, features)
     yield from listed(spec.shared_counters, COUNTER_SETS_MAX, _counter_set, "sharedCounters")
     if len(spec.shared_counters) <= COUNTER_SETS_MAX:
-        yield from unique(spec.shared_counters, lambda item: item.name, "sharedCounters", ".name")
+        yield from unique(spec.shared_counters, lambda item: item.name, "sharedCounters")
     if spec.partition_type_attribute is not None:
         yield from _partition_type(spec, spec.partition_type_attribute)
     yield from parts.skip_node_operations(spec.skip_node_operations)
@@ -143,7 +143,7 @@ def _devices(spec: ResourceSliceSpec, old: ResourceSliceSpec | None, features: F
     per_device = bool(spec.per_device_node_selection)
     for index, device in enumerate(spec.devices):
         yield from at(f"devices[{index}]", _device(device, before.get(device.name), per_device, features))
-    yield from unique(spec.devices, lambda device: device.name, "devices", ".name")
+    yield from unique(spec.devices, lambda device: device.name, "devices")
 
 
 def _advanced(devices: Sequence[Device]) -> str:
@@ -166,7 +166,7 @@ def _device(device: Device, old: Device | None, per_device: bool, features: Feat
     yield from at("name", formats.label(device.name))
     yield from _names_and_values(device)
     for name, attribute in device.attributes.items():
-        if problems := _attribute(attribute):
+        if problems := _attribute(attribute, features):
             yield from at(f"attributes[{name[:96]}]", problems)
     if old is None or old.capacity != device.capacity:
         yield from _capacities(device, features)
@@ -178,7 +178,6 @@ def _device(device: Device, old: Device | None, per_device: bool, features: Feat
             device.consumes_counters[: CONSUMPTIONS_MAX + 1],
             lambda item: item.counter_set,
             "consumesCounters",
-            ".counterSet",
         )
     yield from _device_nodes(device, per_device)
     if device.binding_conditions or device.binding_failure_conditions:
@@ -207,7 +206,7 @@ def _number_of_values(attribute: DeviceAttribute) -> int:
     return sum(len(values) for values in lists if values is not None) or 1
 
 
-def _attribute(value: DeviceAttribute) -> list[Problem]:
+def _attribute(value: DeviceAttribute, features: Features) -> list[Problem]:
     """Problems of an attribute, as a list, since there are hundreds of thousands and next to none has any."""
     problems: list[Problem] = []
     fields = 0
@@ -225,7 +224,11 @@ def _attribute(value: DeviceAttribute) -> list[Problem]:
         problems.extend(_list_attribute(value))
         fields += sum(item is not None for item in (value.ints, value.bools, value.strings, value.versions))
     if fields != 1:
-        hint = "exactly one of int, bool, string, version, ints, bools, strings, versions"
+        scalars, lists = "int, bool, string, version", "ints, bools, strings, versions"
+        on = features.DRAListTypeAttributes
+        hint = (
+            f"exactly one of {scalars}{f', {lists}' if on else '; lists need the feature gate DRAListTypeAttributes'}"
+        )
         problems.append(Problem("", f"has {fields} values" if fields else "has no value", hint))
     return problems
 
