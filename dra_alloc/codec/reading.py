@@ -130,7 +130,10 @@ def _time(value: Any, _: Any) -> datetime:
         raise _wrong("a time", value, "as in 2026-01-31T12:00:00Z")
     if found.tzinfo is None:
         raise _wrong("a time with its zone", value, "as in 2026-01-31T12:00:00Z")
-    return found.astimezone(UTC)
+    try:
+        return found.astimezone(UTC)
+    except OverflowError:
+        raise _wrong("a time", value, "from year 1 to year 9999 in UTC") from None
 
 
 #: Deepest nesting of a JSON value that is handed through, such as the parameters of a driver.

@@ -6,6 +6,7 @@ import codecs
 import gc
 import json
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -199,27 +200,32 @@ def _read_stream(stream: Any) -> Iterator[tuple[str, object]]:
 
 def _parse(name: str, content: str | bytes) -> Iterator[tuple[str, object]]:
     """The objects of a text: JSON if it looks like it and is, else YAML."""
-    text = _text(name, content)
-    fault: DecodeError | None = None
-    found: list[Any] = []
-    if text[:256].lstrip()[:1] in ("{", "["):
-        try:
-            found = _json(text)
-        except DecodeError as error:
-            fault = error
-    if not found:
-        try:
-            found = [document for _, document in documents(text)]
-        except DecodeError as error:
-            hint = _TEMPLATE if "{{" in text else error.hint
-            fault = fault or DecodeError(error.path, error.message, hint)
-            raise _within(name, fault) from None
+    found = _documents(name, content)
     for index, document in enumerate(found, 1):
         where = name if len(found) == 1 else f"{name}[{index}]"
         if isinstance(document, list):
             yield from ((f"{where}[{position}]", _object(where, part)) for position, part in enumerate(document))
         else:
             yield where, _object(where, document)
+
+
+def _documents(name: str, content: str | bytes) -> list[Any]:
+    try:
+        return [orjson.loads(content)]
+    except orjson.JSONDecodeError:
+        pass
+    text = _text(name, content)
+    fault: DecodeError | None = None
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            return _json(text)
+        except DecodeError as error:
+            fault = error
+    try:
+        return [document for _, document in documents(text)]
+    except DecodeError as error:
+        hint = _TEMPLATE if "{{" in text else error.hint
+        raise _within(name, fault or DecodeError(error.path, error.message, hint)) from None
 
 
 def _object(where: str, document: object) -> object:
@@ -241,20 +247,25 @@ def _text(name: str, content: str | bytes) -> str:
 
 
 def _json(text: str) -> list[Any]:
-    """The JSON values of a text: one, or several one after the other."""
-    try:
-        return [orjson.loads(text)]
-    except orjson.JSONDecodeError:
-        pass
+    """The JSON values that stand one after the other in a text, such as those of several kubectl calls."""
     found = []
     decoder = json.JSONDecoder()
-    at = 0
+    at = _skip_blanks(text, 0)
     try:
-        while text[at:].strip():
-            at += len(text[at:]) - len(text[at:].lstrip())
+        while at < len(text):
             value, at = decoder.raw_decode(text, at)
             found.append(value)
+            at = _skip_blanks(text, at)
     except (ValueError, RecursionError) as error:
         message = f"no valid JSON: {error}" if isinstance(error, ValueError) else "nested too deep"
         raise DecodeError("", message) from None
     return found
+
+
+_BLANKS = re.compile(r"\s*")
+
+
+def _skip_blanks(text: str, at: int) -> int:
+    found = _BLANKS.match(text, at)
+    assert found is not None
+    return found.end()

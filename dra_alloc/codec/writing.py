@@ -31,7 +31,7 @@ def write(shape: Shape, obj: Model) -> dict[str, Any]:
 
 def _time(value: datetime) -> str:
     """Times of the API have whole seconds, in UTC."""
-    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return value.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
 
 
 def _list_hook(item: Any, converter: Converter) -> Hook:
