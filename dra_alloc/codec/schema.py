@@ -81,7 +81,7 @@ def _words(text: str) -> frozenset[str]:
 
 #: Fields of the API that hold nothing for the allocation of devices. They are dropped without a warning.
 NOT_KEPT: Mapping[type[Model], frozenset[str]] = {
-    api.ObjectMeta: _words("managedFields clusterName"),
+    api.ObjectMeta: _words("managedFields"),
     api.Namespace: _words("spec status"),
     api.NodeSpec: _words("configSource externalID podCIDR podCIDRs podPreemptionPolicy providerID"),
     api.NodeStatus: _words(
