@@ -16,7 +16,6 @@ from dra_alloc.api import (
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
-    Quantity,
 )
 from dra_alloc.gates import Features
 from dra_alloc.testing._plain.picks import Pick, Picks
@@ -60,7 +59,11 @@ def _device_result(pick: Pick, features: Features, share_ids: Callable[[], str])
         binding_conditions=device.binding_conditions,
         binding_failure_conditions=device.binding_failure_conditions,
         share_id=share_ids() if shared else None,
-        consumed_capacity={capacity: Quantity(nano) for capacity, nano in pick.consumed.items()} if shared else {},
+        consumed_capacity=(
+            {capacity: device.capacity[capacity].value.with_nano(nano) for capacity, nano in pick.consumed.items()}
+            if shared
+            else {}
+        ),
         skip_node_operations=pick.offer.slice.spec.skip_node_operations,
     )
 
