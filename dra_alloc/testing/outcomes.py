@@ -56,8 +56,8 @@ class Outcome:
         ours, theirs = self.to_dict(), other.to_dict()
         if ours == theirs:
             return ""
-        texts = [dump_yaml(shown).splitlines(keepends=True) for shown in (ours, theirs)]
-        return "".join(difflib.unified_diff(*texts, *names, n=5)) or "the two differ in types only\n"
+        before, after = (dump_yaml(shown).splitlines(keepends=True) for shown in (ours, theirs))
+        return "".join(difflib.unified_diff(before, after, *names, n=5)) or "the two differ in types only\n"
 
 
 def _comparable(result: AllocationResult) -> dict[str, Any]:

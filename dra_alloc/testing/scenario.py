@@ -34,7 +34,7 @@ def dump_yaml(*documents: object) -> str:
 class Scenario:
     """A cluster and the `claims` that are to be allocated together on one of its nodes.
 
-    `allocated_claims` are those of others, with `status.allocation`. `features` are the gates the question is asked with.
+    `allocated_claims` are those of others, with `status.allocation`. `features` are the gates of the question.
     """
 
     nodes: tuple[Node, ...] = ()
