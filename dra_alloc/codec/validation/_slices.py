@@ -196,14 +196,14 @@ def _names_and_values(device: Device) -> Iterator[Problem]:
     for name in device.attributes:
         if problems := formats.qualified_name(name):
             yield from at("attributes", problems)
-    for name in device.capacity:
-        if problems := formats.qualified_name(name):
-            yield from at("capacity", problems)
 
 
 def _number_of_values(attribute: DeviceAttribute) -> int:
     lists = (attribute.ints, attribute.bools, attribute.strings, attribute.versions)
     return sum(len(values) for values in lists if values is not None) or 1
+
+
+_NO_LISTS = "; lists need the feature gate DRAListTypeAttributes"
 
 
 def _attribute(value: DeviceAttribute, features: Features) -> list[Problem]:
@@ -224,11 +224,8 @@ def _attribute(value: DeviceAttribute, features: Features) -> list[Problem]:
         problems.extend(_list_attribute(value))
         fields += sum(item is not None for item in (value.ints, value.bools, value.strings, value.versions))
     if fields != 1:
-        scalars, lists = "int, bool, string, version", "ints, bools, strings, versions"
-        on = features.DRAListTypeAttributes
-        hint = (
-            f"exactly one of {scalars}{f', {lists}' if on else '; lists need the feature gate DRAListTypeAttributes'}"
-        )
+        hint = "exactly one of int, bool, string, version"
+        hint += ", ints, bools, strings, versions" if features.DRAListTypeAttributes else _NO_LISTS
         problems.append(Problem("", f"has {fields} values" if fields else "has no value", hint))
     return problems
 
@@ -249,6 +246,8 @@ def _list_attribute(value: DeviceAttribute) -> Iterator[Problem]:
 
 def _capacities(device: Device, features: Features) -> Iterator[Problem]:
     for name, capacity in device.capacity.items():
+        if problems := formats.qualified_name(name):
+            yield from at("capacity", problems)
         if capacity.request_policy is not None:
             yield from at(f"capacity[{name[:96]}].requestPolicy", _policy(device, capacity, features))
 
