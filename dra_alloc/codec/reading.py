@@ -412,6 +412,7 @@ def _hook_of_model(shape: Shape, cls: type[Model], converter: Converter) -> Hook
         lacking = LACKING[shape].get(cls, frozenset())
         basic = {key: field for key, field in by_key(cls).items() if field.name != "name" and field.name not in lacking}
         gone = {key: MISPLACED[shape][cls, key] for key, field in by_key(cls).items() if field.name in lacking}
+        gone["name"] = "the name stands beside `basic`"
         return _wrapped_device_hook(hook, _model_hook(cls, basic, gone, converter))
     if cls is api.DeviceRequest:
         return _flat_request_hook(hook, converter.get_structure_hook(api.ExactDeviceRequest))

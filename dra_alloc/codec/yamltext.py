@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 import yaml
+from yaml.reader import ReaderError
 
 from dra_alloc.errors import DecodeError
 
@@ -28,7 +29,7 @@ _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _BASED = re.compile(r"[-+]?(?:0x[0-9a-fA-F]+|0o[0-7]+|0b[01]+)")
 _OCTAL = re.compile(r"[-+]?0[0-7]+")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -49,13 +50,16 @@ def documents(text: str) -> Iterator[tuple[int, Any]]:
     """
     try:
         yield from _Builder().run(_PROMPT.sub("---", text))
+    except UnicodeError as error:
+        raise DecodeError("", f"no text: {error}") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "no reason given"
         where = "" if mark is None else f"line {mark.line + 1}"
         raise DecodeError(where, f"no valid YAML: {problem}", _dots(text)) from None
     except yaml.YAMLError as error:
-        raise DecodeError("", f"no valid YAML: {str(error).splitlines()[0]}", _dots(text)) from None
+        where = f"line {text.count(chr(10), 0, error.position) + 1}" if isinstance(error, ReaderError) else ""
+        raise DecodeError(where, f"no valid YAML: {str(error).splitlines()[0]}", _dots(text)) from None
 
 
 def _dots(text: str) -> str:
@@ -240,7 +244,7 @@ def _resolve(text: str, event: Any) -> Any:
         return int(text, 0)
     if _OCTAL.fullmatch(text):
         return int(text, 8)
-    if _FLOAT.fullmatch(text) and not text.lstrip("+-").startswith("0" * 2):
+    if _FLOAT.fullmatch(text):
         return _float(text, event)
     if _NO_JSON.fullmatch(text):
         raise DecodeError(_line(event), f"{text} has no JSON form", "put it in quotes if it is text")
