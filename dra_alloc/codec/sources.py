@@ -24,7 +24,7 @@ from dra_alloc.codec.reading import forget
 from dra_alloc.codec.yamltext import documents
 from dra_alloc.errors import DecodeError
 
-__all__ = ["DecodeWarning", "Loaded", "load"]
+__all__ = ["DecodeWarning", "Loaded", "Origin", "load"]
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 
@@ -40,15 +40,28 @@ class DecodeWarning:
         return f"{self.path}: {self.message}"
 
 
+@attrs.frozen
+class Origin:
+    """Where an object comes from: file, document and item as messages name them, and the API version it was written in.
+
+    Both are empty for an object that was an API object already.
+    """
+
+    where: str = ""
+    api_version: str = ""
+
+
 class Loaded(list[Model]):
     """The objects that `load` found, in order.
 
+    origins: where each of them comes from, in the same order.
     skipped: how many objects of which other kinds there were, by `apiVersion kind` (`apps/v1 Deployment`).
     warnings: fields that were left out because the API does not know them.
     """
 
     def __init__(self) -> None:
         super().__init__()
+        self.origins: list[Origin] = []
         self.skipped: Counter[str] = Counter()
         self.warnings: list[DecodeWarning] = []
 
@@ -90,6 +103,7 @@ def _add(loaded: Loaded, where: str, obj: object, strict: bool) -> None:
     """Read one object, or all in a list, into `loaded`."""
     if isinstance(obj, Model):
         loaded.append(obj)
+        loaded.origins.append(Origin(where))
         return
     try:
         data = as_mapping(obj)
@@ -114,6 +128,7 @@ def _add(loaded: Loaded, where: str, obj: object, strict: bool) -> None:
             raise DecodeError(warning.path, warning.message, "strict reading accepts no others")
         loaded.warnings.append(warning)
     loaded.append(model)
+    loaded.origins.append(Origin(where, str(data.get("apiVersion", data.get("api_version")))))
 
 
 def _add_items(loaded: Loaded, where: str, data: Mapping[str, Any], kind: str, strict: bool) -> None:
