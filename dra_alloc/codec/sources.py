@@ -239,8 +239,9 @@ def _documents(name: str, content: str | bytes) -> list[Any]:
     try:
         return [document for _, document in documents(text)]
     except DecodeError as error:
-        hint = _TEMPLATE if "{{" in text else error.hint
-        raise _within(name, fault or DecodeError(error.path, error.message, hint)) from None
+        fault = fault or error
+        hint = _TEMPLATE if "{{" in text else fault.hint
+        raise _within(name, DecodeError(fault.path, fault.message, hint)) from None
 
 
 def _object(where: str, document: object) -> object:

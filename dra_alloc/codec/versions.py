@@ -103,7 +103,17 @@ def resolve(api_version: str, kind: str) -> tuple[Kind, Shape] | None:
     if group == _RESOURCE_GROUP:
         names = ", ".join(sorted(known.name for known in KINDS.values() if known.group == group))
         raise DecodeError("", f"{api_version} has no kind {kind!r}", f"known are {names}")
+    if not group:
+        _refuse_misnamed(api_version, kind)
     return None
+
+
+def _refuse_misnamed(api_version: str, kind: str) -> None:
+    """The core group has no kind of DRA: whoever writes one there has forgotten the group."""
+    for known in KINDS.values():
+        if known.name == kind:
+            right = known.api_version(next(iter(known.versions)))
+            raise DecodeError("", f"{api_version} has no kind {kind!r}", f"its apiVersion is {right}")
 
 
 def _without_name(cls: type[Model]) -> tuple[str, ...]:

@@ -124,7 +124,10 @@ def test_numbers_in_text_fields_get_a_hint() -> None:
     [
         (slice_of({"name": "x", "basic": {}}), "v1beta1"),
         ({**slice_of({"name": "x", "attributes": {}}), "apiVersion": "resource.k8s.io/v1beta1"}, "`basic`"),
-        ({**slice_of({"name": "x", "basic": {"name": "y"}}), "apiVersion": "resource.k8s.io/v1beta1"}, "beside `basic`"),
+        (
+            {**slice_of({"name": "x", "basic": {"name": "y"}}), "apiVersion": "resource.k8s.io/v1beta1"},
+            "beside `basic`",
+        ),
         (claim_of(requests=[{"name": "r", "deviceClassName": "c"}]), "`exactly`"),
         (claim_of(requests=[{"name": "r", "device_class_name": "c"}]), "`exactly`"),
         ({**claim_of(requests=[{"name": "r", "exactly": {}}]), "apiVersion": "resource.k8s.io/v1beta1"}, "v1beta1"),
