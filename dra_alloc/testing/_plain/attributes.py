@@ -44,7 +44,7 @@ def _values(want: Want, offer: Offer, attribute: str, features: Features) -> Val
     found = offer.device.attributes.get(attribute)
     if found is None and domain == offer.pool.driver:
         found = offer.device.attributes.get(name)
-    return _published(found, features) if found is not None else frozenset()
+    return published_values(found, features) if found is not None else frozenset()
 
 
 def _derived(want: Want, offer: Offer, expression: str, features: Features) -> Values:
@@ -53,11 +53,12 @@ def _derived(want: Want, offer: Offer, expression: str, features: Features) -> V
     except CelError as error:
         raise want.error("cel", str(error), offer) from error
     if isinstance(value, tuple):
-        return frozenset(map(_typed, value)) if features.DRAListTypeAttributes else frozenset()
-    return frozenset({_typed(value)})
+        return frozenset(map(typed_value, value)) if features.DRAListTypeAttributes else frozenset()
+    return frozenset({typed_value(value)})
 
 
-def _published(attribute: DeviceAttribute, features: Features) -> Values:
+def published_values(attribute: DeviceAttribute, features: Features) -> Values:
+    """The values that a device publishes under one name."""
     lists = (
         ("int", attribute.ints),
         ("bool", attribute.bools),
@@ -76,7 +77,8 @@ def _published(attribute: DeviceAttribute, features: Features) -> Values:
     return frozenset([(kind, value) for kind, value in scalars if value is not None][:1])
 
 
-def _typed(value: object) -> tuple[str, object]:
+def typed_value(value: object) -> tuple[str, object]:
+    """A value that an expression gave, with the name of its type."""
     match value:
         case bool():
             return "bool", value

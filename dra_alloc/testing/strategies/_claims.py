@@ -80,7 +80,7 @@ def selectors(draw: st.DrawFn, knobs: Knobs | None = None) -> DeviceSelector:
     """A CEL selector that some devices of `devices` pass; with `broken` in the knobs it may fail."""
     use = knobs or Knobs()
     choices: tuple[str, ...] = _SELECTORS
-    if use.broken and chance(draw, 2):
+    if use.broken and chance(draw, 4):
         choices = _UNCOMPILED if chance(draw, 1) else _FRAGILE
     return DeviceSelector(cel=CELDeviceSelector(expression=draw(st.sampled_from(choices))))
 
@@ -136,8 +136,8 @@ def requests(draw: st.DrawFn, name: str = "req-0", knobs: Knobs | None = None) -
 def _body(draw: st.DrawFn, use: Knobs) -> dict[str, Any]:
     """The fields that requests and alternatives share."""
     everything = use.all_mode and chance(draw, 2)
-    device_class = draw(st.sampled_from(CLASSES)) if use.capacity else CLASSES[chance(draw, 5)]
-    if use.broken and chance(draw, 1) and chance(draw, 2):
+    device_class = draw(st.sampled_from((CLASSES[0], *(CLASSES if use.capacity else CLASSES[:2]))))
+    if use.broken and chance(draw, 1) and chance(draw, 1):
         device_class = "missing"
     return {
         "device_class_name": device_class,
@@ -169,7 +169,7 @@ def claims(draw: st.DrawFn, name: str = "claim-0", knobs: Knobs | None = None) -
     asked = tuple(draw(requests(f"req-{place}", use)) for place in range(number))
     names = tuple(request.name for request in asked)
     names += tuple(f"{request.name}/{sub.name}" for request in asked for sub in request.first_available)
-    constraints = [_constraint(draw, names) for _ in range(draw(st.integers(0, 2)))] if use.constraints else []
+    constraints = [_constraint(draw, asked, names) for _ in range(draw(st.integers(0, 2)))] if use.constraints else []
     config = [_config(draw, names, place) for place in range(draw(st.integers(0, 2)))] if use.config else []
     return ResourceClaim(
         metadata=ObjectMeta(name=name, namespace="default", uid=f"uid-{name}"),
@@ -179,10 +179,13 @@ def claims(draw: st.DrawFn, name: str = "claim-0", knobs: Knobs | None = None) -
     )
 
 
-def _constraint(draw: st.DrawFn, names: tuple[str, ...]) -> DeviceConstraint:
-    attribute = draw(st.sampled_from((ROOT, NUMA, INDEX, FIRMWARE, DERIVED)))
+def _constraint(draw: st.DrawFn, asked: tuple[DeviceRequest, ...], names: tuple[str, ...]) -> DeviceConstraint:
+    attribute = draw(st.sampled_from((ROOT, ROOT, NUMA, NUMA, INDEX, FIRMWARE)))
     concerned = some(draw, names)
-    if chance(draw, 4):
+    deriving = tuple(request.name for request in asked if request.exactly and request.exactly.derived_attributes)
+    if deriving and chance(draw, 6):
+        attribute, concerned = DERIVED, some_but_none(draw, deriving)
+    if chance(draw, 3):
         return DeviceConstraint(requests=concerned, distinct_attribute=attribute)
     return DeviceConstraint(requests=concerned, match_attribute=attribute)
 

@@ -128,8 +128,11 @@ def clusters(draw: st.DrawFn, knobs: Knobs | None = None, *, gates: bool = False
     """
     use = draw(some_knobs(knobs or Knobs()))
     node_count = draw(st.integers(1, use.max_nodes))
+    first = draw(st.integers(0, 3))
     slices = [
-        item for number in range(draw(st.integers(1, use.max_pools))) for item in draw(pools(number, node_count, use))
+        item
+        for number in range(draw(st.integers(1, use.max_pools)))
+        for item in draw(pools(first + number, node_count, use))
     ]
     return Scenario(
         nodes=tuple(draw(nodes(name)) for name in NODES[:node_count]),

@@ -44,7 +44,7 @@ def devices(draw: st.DrawFn, name: str = "dev-0", driver: str = DRIVERS[0], knob
         attributes=_attributes(draw, driver, use),
         capacity=_capacities(draw, driver, use, shared),
         consumes_counters=_consumption(draw, use) if use.counters and chance(draw, 6) else (),
-        taints=tuple(draw(st.lists(taints(), max_size=2))) if use.taints and chance(draw, 3) else (),
+        taints=tuple(draw(st.lists(taints(), max_size=2))) if use.taints and chance(draw, 2) else (),
         allow_multiple_allocations=True if shared else None,
         binding_conditions=("ready",) if binding else (),
         binding_failure_conditions=("broken",) if binding else (),
@@ -54,14 +54,14 @@ def devices(draw: st.DrawFn, name: str = "dev-0", driver: str = DRIVERS[0], knob
 
 def _attributes(draw: st.DrawFn, driver: str, use: Knobs) -> dict[str, DeviceAttribute]:
     found: dict[str, DeviceAttribute] = {}
-    if chance(draw, 8):
+    if chance(draw, 9):
         found[ROOT] = draw(attributes(lists=use.lists, broken=use.broken))
-    if chance(draw, 8):
+    if chance(draw, 9):
         found[NUMA] = draw(attributes("int", lists=use.lists))
     # Another type than its neighbours' now and then: values of different types are different.
-    if chance(draw, 3):
+    if chance(draw, 6):
         found[FIRMWARE] = draw(attributes(draw(st.sampled_from(("version", "string"))), lists=use.lists))
-    if chance(draw, 7):
+    if chance(draw, 8):
         found["index"] = draw(attributes("int"))
     if chance(draw, 2):
         found[f"{driver}/index"] = draw(attributes("int"))
