@@ -107,9 +107,9 @@ def canonical_address(text: str) -> str:
     The bits of the host stay. Raises ValidationError for what is no address with prefix length.
     """
     hint = "an address with prefix length, as in 192.0.2.5/24 or 2001:db8::5/64"
-    address, slash, _ = text.partition("/")
+    address, _, length = text.partition("/")
     try:
-        if not slash or "%" in address:
+        if not (length.isascii() and length.isdigit()) or "%" in address:
             raise ValueError
         interface = ipaddress.ip_interface(text)
     except ValueError:

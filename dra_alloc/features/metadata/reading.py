@@ -17,6 +17,8 @@ __all__ = ["merge", "read_claim", "read_file", "read_stream", "read_template_cla
 
 #: Bytes of a file that are read at most. A file has 32 devices with 32 attributes of some hundred bytes at most.
 MAX_BYTES = 16 << 20
+#: How often a file that keeps changing is read again.
+MAX_READS = 10
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _HINT = f"a stream of JSON objects, one of them {DeviceMetadata.kind} of {' or '.join(VERSIONS)}"
@@ -52,7 +54,20 @@ def read_stream(data: bytes, path: str = "") -> DeviceMetadata:
 
 
 def read_file(path: Path) -> DeviceMetadata:
-    """`read_stream` of a file. Raises DecodeError also if it cannot be read or is too large."""
+    """`read_stream` of a file. Raises DecodeError also if it cannot be read or is too large.
+
+    Drivers rewrite files in place, so what is read once may be old in part: it is read until it stays the same.
+    """
+    data = _read(path)
+    for _ in range(MAX_READS):
+        again = _read(path)
+        if again == data:
+            break
+        data = again
+    return read_stream(data, str(path))
+
+
+def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -60,7 +75,7 @@ def read_file(path: Path) -> DeviceMetadata:
         raise DecodeError(str(path), f"cannot be read: {error.strerror}", "the path of a metadata file") from None
     if len(data) > MAX_BYTES:
         raise DecodeError(str(path), "is too large", f"at most {MAX_BYTES >> 20} MiB")
-    return read_stream(data, str(path))
+    return data
 
 
 def read_claim(root: Path, claim: str, request: str) -> DeviceMetadata:

@@ -256,7 +256,7 @@ def _write_in_place(path: Path, data: bytes) -> None:
         written = 0
         while written < len(padded):
             written += file.write(padded[written:]) or 0
-        file.truncate(len(data))
+    os.truncate(path, len(data))
 
 
 def _make_folder(path: Path) -> None:
