@@ -9,6 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dra_alloc.events import Event as Event
+    from dra_alloc.cluster import Cluster as Cluster
+    from dra_alloc.allocator import Budget as Budget
+    from dra_alloc.allocator import Allocator as Allocator
     from dra_alloc.codec import DecodeWarning as DecodeWarning
     from dra_alloc.codec import Loaded as Loaded
     from dra_alloc.codec import decode as decode
@@ -32,6 +36,10 @@ __version__ = "0.1.0"
 
 #: Where each public name lives. The block under TYPE_CHECKING says the same to type checkers; a test compares them.
 _EXPORTS: dict[str, str] = {
+    "Event": "dra_alloc.events",
+    "Cluster": "dra_alloc.cluster",
+    "Budget": "dra_alloc.allocator",
+    "Allocator": "dra_alloc.allocator",
     "AllocationError": "dra_alloc.errors",
     "BudgetExceeded": "dra_alloc.errors",
     "Cancelled": "dra_alloc.errors",

@@ -1,0 +1,528 @@
+"""Pools as the allocator sees them: which slices count, what is wrong with a pool, its devices in search order.
+
+A `PoolTable` is compiled from the slices of one pool and does not change; a `PoolState` says what of it is in use; a
+`NodeView` lists the pools of one node in search order. The `Inventory` of a cluster keeps all three and compiles them
+anew, pool by pool, when something that they are made of changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
+from math import gcd
+from typing import TYPE_CHECKING
+
+import attrs
+
+from dra_alloc._cow import CowMap
+from dra_alloc.nodeselection import device_concerns, slice_concerns
+
+if TYPE_CHECKING:
+    from dra_alloc._core import PoolRows
+    from dra_alloc.api import Device, DeviceTaint, DeviceTaintRule, Node, ResourceSlice
+    from dra_alloc.cluster import Cluster
+    from dra_alloc.gates import Features
+
+__all__ = ["Holding", "Inventory", "NodeView", "PoolKey", "PoolState", "PoolTable"]
+
+#: Driver and pool name.
+PoolKey = tuple[str, str]
+
+#: Amounts of common columns stay below this after scaling, so that no sum of them leaves 64 bits.
+NARROW = 1 << 58
+
+#: The feature of a node that must be declared for slices with `skipNodeOperations` (KEP-5945).
+NODE_OPERATIONS = "DRAOptionalNodeOperations"
+
+_layouts: dict[object, int] = {}
+_layout_numbers = count()
+_MAX_LAYOUTS = 1 << 16
+
+
+@attrs.frozen
+class Holding:
+    """Who holds a device.
+
+    whole: keys of the claims that hold all of it. shares: (claim key, share ID, consumed capacity in nanos by name).
+    """
+
+    whole: tuple[str, ...] = ()
+    shares: tuple[tuple[str, str, tuple[tuple[str, int], ...]], ...] = ()
+
+    def claims(self) -> tuple[str, ...]:
+        """Keys of all claims that hold the device or a share of it."""
+        return tuple(dict.fromkeys((*self.whole, *(share[0] for share in self.shares))))
+
+
+@attrs.define(eq=False)
+class PoolTable:
+    """The newest generation of a pool.
+
+    slices: by name. fault: "" or "incomplete" or "invalid", `reason` says why. first: index of the first device of
+    each slice. devices: of all slices that offer any, in search order; slice_of, taints: by device (taints of slice
+    and rules). columns: (counter set, counter); supply: nanos by column; draws: by device (column, nanos).
+    scales: divisor of each column; wide: whether amounts of it need more than 64 bits.
+    """
+
+    key: PoolKey
+    slices: tuple[ResourceSlice, ...]
+    fault: str = ""
+    reason: str = ""
+    devices: tuple[Device, ...] = ()
+    slice_of: tuple[int, ...] = ()
+    taints: tuple[tuple[DeviceTaint, ...], ...] = ()
+    index: Mapping[str, int] = attrs.field(factory=dict)
+    columns: tuple[tuple[str, str], ...] = ()
+    sets: tuple[str, ...] = ()
+    supply: tuple[int, ...] = ()
+    draws: tuple[tuple[tuple[int, int], ...], ...] = ()
+    memberships: tuple[tuple[tuple[int, tuple[str, ...]], ...], ...] = ()
+    scales: tuple[int, ...] = ()
+    wide: tuple[bool, ...] = ()
+    blocks: tuple[int, ...] = ()  # by counter set
+    layout: int = 0
+    rows: dict[int, PoolRows] = attrs.field(factory=dict)  # by question, see problem.py
+
+    @property
+    def has_wide(self) -> bool:
+        """Whether some column is wide."""
+        return any(self.wide)
+
+    def narrow(self, column: int, nano: int) -> int:
+        """An amount available of a column in its unit, rounded down: every draw is a whole number of units."""
+        return max(-NARROW, min(NARROW, nano // self.scales[column]))
+
+    def unit_draws(self, device: int) -> tuple[tuple[int, int], ...]:
+        """Draws of a device on columns that are not wide, in units; one that exceeds all supply counts as just that."""
+        return tuple(
+            (column, min(nano // self.scales[column], self.supply[column] // self.scales[column] + 1))
+            for column, nano in self.draws[device]
+            if not self.wide[column]
+        )
+
+    def empty_state(self) -> PoolState:
+        """The state of the pool with nothing in use."""
+        return PoolState(
+            available=tuple(
+                0 if self.wide[column] else self.narrow(column, nano) for column, nano in enumerate(self.supply)
+            ),
+            remaining=self.supply,
+        )
+
+
+@attrs.frozen(eq=False)
+class PoolState:
+    """What of a pool is in use.
+
+    held: by device 0 free, 1 held whole, 2 held in shares; None where nothing is in use. remaining: nanos left of each
+    column; available: the same in units (0 for wide columns). shares: by device, nanos consumed by name of the capacity.
+    vanished: names of devices that are held and not in the slices. members: (counter set, groups) of devices in use.
+    digest: what `held` does not tell, for comparing pools.
+    """
+
+    available: tuple[int, ...]
+    remaining: tuple[int, ...]
+    held: bytes | None = None
+    shares: Mapping[int, Mapping[str, int]] = attrs.field(factory=dict)
+    vanished: tuple[str, ...] = ()
+    members: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    digest: object = None
+
+
+@attrs.frozen(eq=False)
+class NodeView:
+    """The pools of a node in search order, faulty ones apart.
+
+    visible: by pool, None or a byte for each slice, whether it concerns the node. elsewhere: by pool, None or a byte
+    for each device, whether it is out of the node's reach for a reason that shows after the selectors. late: number of
+    the first pool with binding conditions, which come after all others.
+    """
+
+    node: Node
+    pools: tuple[PoolTable, ...]
+    visible: tuple[bytes | None, ...]
+    elsewhere: tuple[bytes | None, ...]
+    faulty: tuple[PoolTable, ...]
+    late: int
+
+
+def _reaches_all(table: PoolTable, name: str) -> bool:
+    return all(item.spec.node_name == name for item in table.slices)
+
+
+def compile_pool(
+    key: PoolKey, slices: Iterable[ResourceSlice], rules: Sequence[DeviceTaintRule], features: Features
+) -> PoolTable | None:
+    """The table of a pool, or None if none of its slices counts with these features."""
+    known = [item for item in slices if _is_known(item, features)]
+    if not known:
+        return None
+    newest = max(item.spec.pool.generation for item in known)
+    current = tuple(
+        sorted((item for item in known if item.spec.pool.generation == newest), key=lambda item: item.metadata.name)
+    )
+    wanted = {item.spec.pool.resource_slice_count for item in current}
+    if wanted != {len(current)}:
+        return PoolTable(key, current, "incomplete", _incomplete_reason(key, current, wanted))
+    offering = [(number, item) for number, item in enumerate(current) if not item.spec.shared_counters]
+    names = [device.name for _, item in offering for device in item.spec.devices]
+    duplicate = _first_duplicate(names)
+    if duplicate is not None:
+        return PoolTable(key, current, "invalid", f"pool {key[0]}/{key[1]} has two devices named {duplicate!r}")
+    places = [(number, device) for number, item in offering for device in item.spec.devices]
+    table = PoolTable(
+        key,
+        current,
+        devices=tuple(device for _, device in places),
+        slice_of=tuple(number for number, _ in places),
+        taints=tuple(_effective_taints(key, device, rules, features) for _, device in places),
+        index={device.name: number for number, (_, device) in enumerate(places)},
+    )
+    if features.DRAPartitionableDevices:
+        _compile_counters(table)
+    return table
+
+
+def _is_known(item: ResourceSlice, features: Features) -> bool:
+    """Slices that use a feature that is off are not seen at all, which leaves their pool incomplete."""
+    spec = item.spec
+    if not features.DRAPartitionableDevices and (spec.per_device_node_selection or spec.shared_counters):
+        return False
+    return features.DRADeviceCompatibilityGroups or not any(
+        consumption.compatibility_groups for device in spec.devices for consumption in device.consumes_counters
+    )
+
+
+def _incomplete_reason(key: PoolKey, current: Sequence[ResourceSlice], wanted: set[int]) -> str:
+    generation = current[0].spec.pool.generation
+    if len(wanted) > 1:
+        counts = ", ".join(str(value) for value in sorted(wanted))
+        return f"the slices of pool {key[0]}/{key[1]} disagree on resourceSliceCount ({counts}) at generation {generation}"
+    (number,) = wanted
+    if number <= 0:
+        return f"resourceSliceCount of pool {key[0]}/{key[1]} is {number}; it must be the number of slices of the pool"
+    return f"pool {key[0]}/{key[1]} has {len(current)} of {number} slices at generation {generation}"
+
+
+def _first_duplicate(names: Sequence[str]) -> str | None:
+    if len(set(names)) == len(names):
+        return None
+    seen: set[str] = set()
+    return next((name for name in names if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
+
+
+def _effective_taints(
+    key: PoolKey, device: Device, rules: Sequence[DeviceTaintRule], features: Features
+) -> tuple[DeviceTaint, ...]:
+    if not features.DRADeviceTaints:
+        return ()
+    if not rules or not features.DRADeviceTaintRules:
+        return device.taints
+    added = tuple(rule.spec.taint for rule in rules if rule_selects(rule, key, device.name))
+    return (*device.taints, *added) if added else device.taints
+
+
+def rule_selects(rule: DeviceTaintRule, key: PoolKey, device: str) -> bool:
+    """Whether a taint rule selects a device: all fields of its selector that are given match; no selector: none."""
+    selector = rule.spec.device_selector
+    return (
+        selector is not None
+        and selector.driver in (None, key[0])
+        and selector.pool in (None, key[1])
+        and selector.device in (None, device)
+    )
+
+
+def _compile_counters(table: PoolTable) -> None:
+    """Fill in counters, or the fault that they have."""
+    sets: dict[str, int] = {}
+    columns: dict[tuple[str, str], int] = {}
+    supply: list[int] = []
+    where = f"pool {table.key[0]}/{table.key[1]}"
+    for item in table.slices:
+        for counter_set in item.spec.shared_counters:
+            if counter_set.name in sets:
+                _invalidate(table, f"{where} has two counter sets named {counter_set.name!r}")
+                return
+            sets[counter_set.name] = len(sets)
+            for name, counter in counter_set.counters.items():
+                if counter.value.nano < 0:
+                    _invalidate(table, f"{where}: counter {counter_set.name}/{name} is negative ({counter.value})")
+                    return
+                columns[counter_set.name, name] = len(supply)
+                supply.append(counter.value.nano)
+    draws: list[tuple[tuple[int, int], ...]] = []
+    memberships: list[tuple[tuple[int, tuple[str, ...]], ...]] = []
+    for device in table.devices:
+        if not device.consumes_counters:
+            draws.append(())
+            memberships.append(())
+            continue
+        amounts: dict[int, int] = {}
+        groups: dict[int, list[frozenset[str]]] = {}
+        for consumption in device.consumes_counters:
+            number = sets.get(consumption.counter_set)
+            if number is None:
+                _invalidate(
+                    table, f"{where}: device {device.name} consumes counter set {consumption.counter_set!r}, which is not there"
+                )
+                return
+            groups.setdefault(number, []).append(frozenset(consumption.compatibility_groups))
+            for name, counter in consumption.counters.items():
+                column = columns.get((consumption.counter_set, name))
+                if column is None:
+                    _invalidate(
+                        table,
+                        f"{where}: device {device.name} consumes counter {consumption.counter_set}/{name}, which is not there",
+                    )
+                    return
+                if counter.value.nano < 0:
+                    _invalidate(
+                        table,
+                        f"{where}: device {device.name} consumes a negative amount of "
+                        f"{consumption.counter_set}/{name} ({counter.value})",
+                    )
+                    return
+                amounts[column] = amounts.get(column, 0) + counter.value.nano
+        draws.append(tuple(sorted(amounts.items())))
+        memberships.append(tuple((number, _common(parts)) for number, parts in sorted(groups.items())))
+    table.columns = tuple(columns)
+    table.sets = tuple(sets)
+    table.supply = tuple(supply)
+    table.draws = tuple(draws)
+    table.memberships = tuple(memberships)
+    _scale(table)
+    table.blocks = _blocks(len(sets), memberships)
+    key = (table.supply, table.draws, table.memberships)
+    if len(_layouts) > _MAX_LAYOUTS:
+        _layouts.clear()  # numbers are never used again: equal numbers mean equal layouts for ever
+    table.layout = _layouts.setdefault(key, next(_layout_numbers))
+
+
+#: Stands for groups that nothing can agree with: a device at odds with itself.
+AT_ODDS = ("\0",)
+
+
+def _common(parts: Sequence[frozenset[str]]) -> tuple[str, ...]:
+    """Groups of a device on one counter set; several consumptions of one set must agree among themselves."""
+    common = frozenset.intersection(*parts)
+    if not common and any(parts):
+        return AT_ODDS
+    return tuple(sorted(common))
+
+
+def _invalidate(table: PoolTable, reason: str) -> None:
+    table.fault, table.reason = "invalid", reason
+    table.devices, table.slice_of, table.taints, table.index = (), (), (), {}
+
+
+def _scale(table: PoolTable) -> None:
+    scales = [0] * len(table.supply)
+    for draws in table.draws:
+        for column, nano in draws:
+            scales[column] = gcd(scales[column], nano)
+    table.scales = tuple(scale or 1 for scale in scales)
+    largest = [0] * len(scales)
+    for draws in table.draws:
+        for column, nano in draws:
+            largest[column] = max(largest[column], min(nano, table.supply[column] + table.scales[column]))
+    table.wide = tuple(
+        value // scale * (len(table.devices) + 1) >= NARROW for value, scale in zip(largest, table.scales, strict=True)
+    )
+
+
+def _blocks(sets: int, memberships: Sequence[Sequence[tuple[int, tuple[str, ...]]]]) -> tuple[int, ...]:
+    """Number of the block of each counter set: sets that one device consumes from are in one block."""
+    parent = list(range(sets))
+
+    def root(number: int) -> int:
+        while parent[number] != number:
+            number = parent[number]
+        return number
+
+    for entry in memberships:
+        for number, _ in entry[1:]:
+            parent[root(number)] = root(entry[0][0])
+    numbers: dict[int, int] = {}
+    return tuple(numbers.setdefault(root(number), len(numbers)) for number in range(sets))
+
+
+def compile_state(table: PoolTable, holdings: Mapping[str, Holding]) -> PoolState:
+    """What of a pool the holdings use up. A shared device is charged for its counters once."""
+    held = bytearray(len(table.devices))
+    shares: dict[int, dict[str, int]] = {}
+    remaining = list(table.supply)
+    members: list[tuple[int, tuple[str, ...]]] = []
+    vanished = []
+    for name, holding in holdings.items():
+        number = table.index.get(name)
+        if number is None:
+            vanished.append(name)
+            continue
+        held[number] = 1 if holding.whole else 2
+        if holding.shares:
+            used: dict[str, int] = {}
+            for _, _, consumed in holding.shares:
+                for capacity, nano in consumed:
+                    # Negative amounts in a stored allocation never make room.
+                    used[capacity] = used.get(capacity, 0) + max(0, nano)
+            shares[number] = used
+        if table.columns or table.sets:
+            for column, nano in table.draws[number]:
+                remaining[column] -= nano
+            members.extend(table.memberships[number])
+    members.sort()
+    digest = (
+        (
+            tuple(remaining),
+            bool(vanished),
+            tuple(sorted((number, *sorted(used.items())) for number, used in shares.items())),
+            tuple(members),
+        )
+        if table.columns or table.sets or shares
+        else None
+    )
+    return PoolState(
+        available=tuple(
+            0 if table.wide[column] else table.narrow(column, nano) for column, nano in enumerate(remaining)
+        ),
+        remaining=tuple(remaining),
+        held=bytes(held),
+        shares=shares,
+        vanished=tuple(sorted(vanished)),
+        members=tuple(members),
+        digest=digest,
+    )
+
+
+class Inventory:
+    """Tables, states and views of one cluster for one set of features."""
+
+    __slots__ = ("_states", "_tables", "_views", "cluster", "features")
+
+    def __init__(self, cluster: Cluster, features: Features) -> None:
+        self.cluster = cluster
+        self.features = features
+        self._tables: CowMap[PoolKey, PoolTable | None] = CowMap()
+        self._states: CowMap[PoolKey, PoolState] = CowMap()
+        self._views: CowMap[str, NodeView] = CowMap()
+
+    def fork(self, cluster: Cluster) -> Inventory:
+        """The same for a fork of the cluster."""
+        other = Inventory.__new__(Inventory)
+        other.cluster = cluster
+        other.features = self.features
+        other._tables = self._tables.fork()
+        other._states = self._states.fork()
+        other._views = self._views.fork()
+        return other
+
+    # What changed
+
+    def forget_pool(self, key: PoolKey) -> None:
+        """Slices of a pool, or taint rules that concern it, have changed."""
+        self._tables.pop(key, None)
+        self._states.pop(key, None)
+
+    def forget_usage(self, key: PoolKey) -> None:
+        """Devices of a pool were taken or given back."""
+        self._states.pop(key, None)
+
+    def forget_node(self, name: str) -> None:
+        """A node, or which pools it sees, has changed."""
+        self._views.pop(name, None)
+
+    def forget_nodes(self) -> None:
+        """Which pools nodes see has changed, for who knows which nodes."""
+        self._views = CowMap()
+
+    def forget_all(self) -> None:
+        """Anything may have changed."""
+        self._tables = CowMap()
+        self._states = CowMap()
+        self._views = CowMap()
+
+    # What is there
+
+    def table(self, key: PoolKey) -> PoolTable | None:
+        """The table of a pool."""
+        try:
+            return self._tables[key]
+        except KeyError:
+            pass
+        table = compile_pool(key, self.cluster.slices_of_pool(key), self.cluster.rules_of_pool(key), self.features)
+        self._tables[key] = table
+        return table
+
+    def state(self, table: PoolTable) -> PoolState:
+        """What of a pool is in use."""
+        try:
+            return self._states[table.key]
+        except KeyError:
+            pass
+        holdings = self.cluster.holdings(table.key)
+        state = compile_state(table, holdings) if holdings else table.empty_state()
+        self._states[table.key] = state
+        return state
+
+    def view(self, node: Node) -> NodeView:
+        """The pools of a node of the cluster."""
+        name = node.metadata.name
+        try:
+            view = self._views[name]
+        except KeyError:
+            pass
+        else:
+            if view.node is node:
+                return view
+        view = self._compile_view(node)
+        self._views[name] = view
+        return view
+
+    def _compile_view(self, node: Node) -> NodeView:
+        name = node.metadata.name
+        pools: list[tuple[tuple[bool, PoolKey], PoolTable, bytes | None, bytes | None]] = []
+        faulty = []
+        for key in self.cluster.pools_near(name):
+            table = self.table(key)
+            if table is None:
+                continue
+            if _reaches_all(table, name):
+                visible = None
+            else:
+                visible = bytes(slice_concerns(item, node) for item in table.slices)
+                if not any(visible):
+                    continue
+            if table.fault:
+                faulty.append(table)
+                continue
+            if visible is not None and all(visible):
+                visible = None
+            late = any(
+                device.binding_conditions and (visible is None or visible[number])
+                for device, number in zip(table.devices, table.slice_of, strict=True)
+            )
+            pools.append(((late, key), table, visible, self._elsewhere(table, node)))
+        pools.sort(key=lambda pool: pool[0])
+        faulty.sort(key=lambda table: table.key)
+        return NodeView(
+            node,
+            tuple(table for _, table, _, _ in pools),
+            tuple(visible for _, _, visible, _ in pools),
+            tuple(elsewhere for _, _, _, elsewhere in pools),
+            tuple(faulty),
+            sum(not late for (late, _), *_ in pools),
+        )
+
+    def _elsewhere(self, table: PoolTable, node: Node) -> bytes | None:
+        """Devices that other nodes alone can use, and those that the node cannot do without node operations."""
+        declared = node.status.declared_features if node.status else ()
+        skipping = self.features.DRAOptionalNodeOperations and NODE_OPERATIONS in declared
+        barred = [bool(item.spec.skip_node_operations) and not skipping for item in table.slices]
+        by_device = [bool(item.spec.per_device_node_selection) for item in table.slices]
+        if not any(barred) and not any(by_device):
+            return None
+        return bytes(
+            barred[number] or (by_device[number] and not device_concerns(device, node))
+            for device, number in zip(table.devices, table.slice_of, strict=True)
+        )

@@ -1,0 +1,174 @@
+"""AllocationResults from the answer of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import attrs
+
+from dra_alloc.api import (
+    AllocationResult,
+    DeviceAllocationConfiguration,
+    DeviceAllocationResult,
+    DeviceRequestAllocationResult,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Quantity,
+)
+from dra_alloc.cluster import qualified
+from dra_alloc.problem import consumed_amount
+
+if TYPE_CHECKING:
+    from dra_alloc.api import Device, Node, ResourceClaim, ResourceSlice
+    from dra_alloc.gates import Features
+    from dra_alloc.inventory import PoolTable
+    from dra_alloc.problem import Alternative, Question
+
+__all__ = ["build_results"]
+
+#: By slot: number of the chosen alternative, and (pool, index) of each device.
+Answer = Sequence[tuple[int, Sequence[tuple[int, int]]]]
+
+
+@attrs.frozen(eq=False)
+class _Chosen:
+    alternative: Alternative
+    table: PoolTable
+    index: int
+
+    @property
+    def device(self) -> Device:
+        return self.table.devices[self.index]
+
+    @property
+    def slice(self) -> ResourceSlice:
+        return self.table.slices[self.table.slice_of[self.index]]
+
+
+def build_results(
+    question: Question,
+    claims: Sequence[ResourceClaim],
+    node: Node,
+    pools: Sequence[PoolTable],
+    answer: Answer,
+    share_ids: Callable[[], str],
+    clock: Callable[[], datetime],
+) -> list[AllocationResult]:
+    """One AllocationResult for each claim of the question, in order."""
+    alternatives: list[list[Alternative]] = [[] for _ in claims]
+    chosen: list[list[_Chosen]] = [[] for _ in claims]
+    for slot, (number, devices) in zip(question.slots, answer, strict=True):
+        alternative = slot.alternatives[number]
+        alternatives[slot.claim].append(alternative)
+        chosen[slot.claim] += [_Chosen(alternative, pools[pool], index) for pool, index in devices]
+    results = []
+    for number, claim in enumerate(claims):
+        devices = tuple(_device_result(each, question.features, share_ids) for each in chosen[number])
+        waits = any(result.binding_conditions for result in devices)
+        results.append(
+            AllocationResult(
+                devices=DeviceAllocationResult(results=devices, config=_config(claim, alternatives[number])),
+                node_selector=_node_selector(chosen[number], node),
+                allocation_timestamp=clock() if waits else None,
+            )
+        )
+    return results
+
+
+def _device_result(
+    chosen: _Chosen, features: Features, share_ids: Callable[[], str]
+) -> DeviceRequestAllocationResult:
+    device, alternative = chosen.device, chosen.alternative
+    shared = features.DRAConsumableCapacity and bool(device.allow_multiple_allocations)
+    driver, pool = chosen.table.key
+    return DeviceRequestAllocationResult(
+        request=alternative.reference,
+        driver=driver,
+        pool=pool,
+        device=device.name,
+        admin_access=True if alternative.type.admin else None,
+        tolerations=alternative.body.tolerations,
+        binding_conditions=device.binding_conditions,
+        binding_failure_conditions=device.binding_failure_conditions,
+        share_id=share_ids() if shared else None,
+        consumed_capacity=_consumed(chosen, driver, features) if shared else {},
+        skip_node_operations=chosen.slice.spec.skip_node_operations,
+    )
+
+
+def _consumed(chosen: _Chosen, driver: str, features: Features) -> dict[str, Quantity]:
+    """What a request consumes of each capacity of a device, by the name that the device publishes."""
+    body = chosen.alternative.body
+    asked = {} if body.capacity is None else {
+        qualified(name, driver): amount for name, amount in body.capacity.requests.items()
+    }
+    published = chosen.device.capacity
+    consumed = {}
+    for name, capacity in published.items():
+        full = qualified(name, driver)
+        if full != name and full in published:
+            continue
+        request = asked.get(full)
+        nano = consumed_amount(None if request is None else request.nano, capacity, features)
+        assert nano is not None  # the device was chosen, so its policy allows the amount
+        consumed[name] = (request or capacity.value).with_nano(nano)
+    return consumed
+
+
+def _config(claim: ResourceClaim, chosen: Sequence[Alternative]) -> tuple[DeviceAllocationConfiguration, ...]:
+    """Configuration of the classes in the order of their first request, then of the claim."""
+    entries: list[DeviceAllocationConfiguration] = []
+    users: dict[str, list[str]] = {}
+    for alternative in chosen:
+        users.setdefault(alternative.type.device_class.metadata.name, []).append(alternative.reference)
+    for alternative in chosen:
+        device_class = alternative.type.device_class
+        references = users.pop(device_class.metadata.name, None)
+        if references is not None:
+            entries += [
+                DeviceAllocationConfiguration(source="FromClass", requests=tuple(references), opaque=config.opaque)
+                for config in device_class.spec.config
+            ]
+    entries += [
+        DeviceAllocationConfiguration(source="FromClaim", requests=config.requests, opaque=config.opaque)
+        for config in claim.spec.devices.config
+        if not config.requests or any(_concerns(config.requests, alternative) for alternative in chosen)
+    ]
+    return tuple(
+        attrs.evolve(entry, requests=())
+        if entry.requests and all(_concerns(entry.requests, alternative) for alternative in chosen)
+        else entry
+        for entry in entries
+    )
+
+
+def _concerns(requests: Sequence[str], alternative: Alternative) -> bool:
+    return alternative.reference in requests or alternative.reference.split("/", 1)[0] in requests
+
+
+def _node_selector(chosen: Sequence[_Chosen], node: Node) -> NodeSelector | None:
+    """The nodes on which the devices can be used: this node alone if one of them is bound to it, None for all."""
+    expressions: dict[object, NodeSelectorRequirement] = {}
+    fields: dict[object, NodeSelectorRequirement] = {}
+    for each in chosen:
+        spec = each.slice.spec
+        place = each.device if spec.per_device_node_selection else spec
+        if place.node_name or each.device.binds_to_node:
+            here = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node.metadata.name,))
+            return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(here,)),))
+        for term in place.node_selector.node_selector_terms if place.node_selector is not None else ():
+            for requirement in term.match_expressions:
+                expressions.setdefault(_meaning(requirement), requirement)
+            for requirement in term.match_fields:
+                fields.setdefault(_meaning(requirement), requirement)
+    if not expressions and not fields:
+        return None
+    term = NodeSelectorTerm(match_expressions=tuple(expressions.values()), match_fields=tuple(fields.values()))
+    return NodeSelector(node_selector_terms=(term,))
+
+
+def _meaning(requirement: NodeSelectorRequirement) -> tuple[str, str, frozenset[str]]:
+    return requirement.key, requirement.operator, frozenset(requirement.values)
