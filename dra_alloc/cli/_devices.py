@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dra_alloc import api
+from dra_alloc.features._objects import newest_slices
 
 __all__ = ["Devices"]
 
@@ -21,15 +22,11 @@ class Devices:
     """The devices of the newest generation of each pool, by driver, pool and name."""
 
     def __init__(self, objects: Iterable[Any]) -> None:
-        slices = [found for found in objects if isinstance(found, api.ResourceSlice)]
-        newest: dict[tuple[str, str], int] = {}
-        for found in slices:
-            pool = (found.spec.driver, found.spec.pool.name)
-            newest[pool] = max(newest.get(pool, found.spec.pool.generation), found.spec.pool.generation)
+        slices = (found for found in objects if isinstance(found, api.ResourceSlice))
         self._devices = {
-            (found.spec.driver, found.spec.pool.name, device.name): device
-            for found in slices
-            if found.spec.pool.generation == newest[found.spec.driver, found.spec.pool.name]
+            (driver, pool, device.name): device
+            for (driver, pool), newest in newest_slices(slices).items()
+            for found in newest
             for device in found.spec.devices
         }
 

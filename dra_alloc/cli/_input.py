@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from dra_alloc import api
 from dra_alloc.cli._output import note
 from dra_alloc.gates import Features
 
-__all__ = ["features_options", "input_options", "read", "selection_options"]
+if TYPE_CHECKING:
+    from dra_alloc.cluster import Cluster
+
+__all__ = ["cluster_of", "features_options", "input_options", "read", "selection_options"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -59,6 +63,25 @@ def read(files: Iterable[Path], *, recursive: bool = False, strict: bool = False
         )
         note(f"warning: no object of Dynamic Resource Allocation in the input{kinds}")
     return objects
+
+
+def cluster_of(objects: Sequence[Any]) -> Cluster:
+    """The cluster of the objects. If they hold no node at all, it has the nodes that slices name, without labels."""
+    from dra_alloc.cluster import Cluster
+
+    cluster = Cluster.from_objects(objects)
+    if not cluster.node_names():
+        named = {name: None for found in cluster.slices() for name in _node_names(found) if name}
+        if named:
+            note("warning: no Node in the input; taking the nodes that ResourceSlices name, which have no labels here")
+            cluster.upsert(*(api.Node(metadata=api.ObjectMeta(name=name)) for name in named))
+    return cluster
+
+
+def _node_names(found: api.ResourceSlice) -> Iterator[str | None]:
+    yield found.spec.node_name
+    for device in found.spec.devices:
+        yield device.node_name
 
 
 def _expand(path: Path, recursive: bool) -> list[str]:

@@ -11,6 +11,7 @@ import click
 
 from dra_alloc import api
 from dra_alloc.errors import DecodeError
+from dra_alloc.features._objects import key_of
 
 __all__ = ["Question", "questions"]
 
@@ -28,11 +29,19 @@ class Question:
     node: str | None = None
 
     @property
+    def names(self) -> dict[str, Any]:
+        """Plain data that says what was asked: `pod`, or None, and the keys of `claims`."""
+        return {
+            "pod": key_of(self.pod.metadata) if self.pod is not None else None,
+            "claims": [key_of(claim.metadata) for claim in self.claims],
+        }
+
+    @property
     def title(self) -> str:
+        names = self.names
         if self.pod is not None:
-            return f"pod {_key(self.pod)}"
-        keys = ", ".join(_key(claim) for claim in self.claims)
-        return f"claim {keys}" if len(self.claims) == 1 else f"claims {keys}"
+            return f"pod {names['pod']}"
+        return f"claim{'s' * (len(self.claims) != 1)} {', '.join(names['claims'])}"
 
 
 def questions(
@@ -50,7 +59,7 @@ def questions(
     if claim_names:
         return [Question(tuple(index.claim(name) for name in claim_names))]
     waiting = [index.question(pod) for pod in index.pods.values() if _waits(pod)]
-    used = {_key(claim) for pod in index.pods.values() for claim in index.claims_of(pod, strict=False)}
+    used = {key_of(claim.metadata) for pod in index.pods.values() for claim in index.claims_of(pod, strict=False)}
     alone = [
         Question((claim,))
         for key, claim in index.claims.items()
@@ -73,11 +82,11 @@ class _Index:
         self.templates: dict[str, api.ResourceClaimTemplate] = {}
         for found in objects:
             if isinstance(found, api.Pod):
-                self.pods[_key(found)] = found
+                self.pods[key_of(found.metadata)] = found
             elif isinstance(found, api.ResourceClaim):
-                self.claims[_key(found)] = found
+                self.claims[key_of(found.metadata)] = found
             elif isinstance(found, api.ResourceClaimTemplate):
-                self.templates[_key(found)] = found
+                self.templates[key_of(found.metadata)] = found
 
     def pod(self, key: str) -> api.Pod:
         return _named("Pod", key, self.pods)
@@ -102,7 +111,7 @@ class _Index:
         for position, entry in enumerate(pod.spec.resource_claims):
             if entry.name in made and made[entry.name] is None:
                 continue  # Kubernetes has noted that this one needs no claim.
-            path = f"Pod {_key(pod)}: spec.resourceClaims[{position}]"
+            path = f"Pod {key_of(pod.metadata)}: spec.resourceClaims[{position}]"
             namespace = pod.metadata.namespace
             name = entry.resource_claim_name or made.get(entry.name)
             if name:
@@ -144,10 +153,6 @@ def _named(kind: str, key: str, known: dict[str, Found]) -> Found:
         f"did you mean {' or '.join(near)}?" if near else f"there are {len(known)}" if known else "there is none at all"
     )
     raise click.UsageError(f"no {kind} {key} in the input; {hint}")
-
-
-def _key(found: api.Pod | api.ResourceClaim | api.ResourceClaimTemplate) -> str:
-    return _joined(found.metadata.namespace, found.metadata.name)
 
 
 def _joined(namespace: str, name: str) -> str:

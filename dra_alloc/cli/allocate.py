@@ -11,7 +11,7 @@ from rich.padding import Padding
 
 from dra_alloc import api
 from dra_alloc.cli._devices import Devices
-from dra_alloc.cli._input import features_options, input_options, selection_options
+from dra_alloc.cli._input import cluster_of, features_options, input_options, selection_options
 from dra_alloc.cli._output import console, emit, new_table, output_option, progress
 from dra_alloc.cli._questions import Question, questions
 from dra_alloc.errors import DraError
@@ -48,12 +48,12 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data with stable keys: pod, node, fits, claims (each with its allocation), error."""
-        claims: list[dict[str, Any]] = [{"claim": claim.metadata.key} for claim in self.question.claims]
+        names = self.question.names
+        claims: list[dict[str, Any]] = [{"claim": key} for key in names["claims"]]
         for entry, allocation in zip(claims, self.allocations or (), strict=False):
             entry["allocation"] = allocation.to_dict()
         error = None if self.error is None else {"kind": self.error.kind, "message": str(self.error)}
-        pod = self.question.pod.metadata.key if self.question.pod else None
-        return {"pod": pod, "node": self.node, "fits": self.status == 0, "claims": claims, "error": error}
+        return {"pod": names["pod"], "node": self.node, "fits": self.status == 0, "claims": claims, "error": error}
 
 
 @click.command("allocate", epilog=_EXAMPLES)
@@ -78,9 +78,8 @@ def command(
     What one gets is taken for those after it, as when a scheduler works through its queue; not so with --separately.
     """
     from dra_alloc.allocator import Allocator
-    from dra_alloc.cluster import Cluster
 
-    cluster = Cluster.from_objects(objects)
+    cluster = cluster_of(objects)
     allocator = Allocator(cluster, features=features)
     asked = questions(objects, claim_names=claim_names, pod_name=pod_name)
     answers: list[Answer] = []
@@ -91,17 +90,20 @@ def command(
                 cluster.commit(claim, allocation)
         answers.append(answer)
     if output == "table":
-        _print(answers, Devices(objects), len(cluster.nodes), node)
+        _print(answers, Devices(objects), len(cluster.node_names()), node)
     else:
         emit({"answers": [answer.to_dict() for answer in answers]}, output)
     return max((answer.status for answer in answers), default=0)
 
 
 def _ask(allocator: Allocator, question: Question, node: str | None) -> Answer:
+    # A claim that an earlier pod shares has got its devices meanwhile.
+    known = allocator.cluster
+    claims = [known.get("ResourceClaim", claim.metadata.key) or claim for claim in question.claims]
     try:
-        fitting = [node] if node else allocator.feasible_nodes(question.claims)
+        fitting = [node] if node else allocator.feasible_nodes(claims, limit=1)
         if fitting:
-            found = allocator.allocate(question.claims, node=fitting[0])
+            found = allocator.allocate(claims, node=fitting[0])
             if found is not None:
                 return Answer(question, fitting[0], tuple(found))
     except DraError as error:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dra_alloc.cli._input import features_options, input_options, selection_options
+from dra_alloc.cli._input import cluster_of, features_options, input_options, selection_options
 from dra_alloc.cli._output import console, emit, new_table, output_option, progress
 from dra_alloc.cli._questions import questions
 from dra_alloc.errors import DraError
@@ -44,21 +44,15 @@ def command(
     if it were the only one.
     """
     from dra_alloc.allocator import Allocator
-    from dra_alloc.cluster import Cluster
 
-    cluster = Cluster.from_objects(objects)
+    cluster = cluster_of(objects)
     allocator = Allocator(cluster, features=features)
     asked = questions(objects, claim_names=claim_names, pod_name=pod_name)
     answers: list[dict[str, Any]] = []
     status = 0
     for question in progress(asked, len(asked), "searching"):
         only = node or question.node
-        answer: dict[str, Any] = {
-            "pod": question.pod.metadata.key if question.pod else None,
-            "claims": [claim.metadata.key for claim in question.claims],
-            "nodes": [],
-            "error": None,
-        }
+        answer: dict[str, Any] = {**question.names, "nodes": [], "error": None}
         try:
             answer["nodes"] = list(allocator.feasible_nodes(question.claims, nodes=[only] if only else None))
             status = max(status, 0 if answer["nodes"] else 1)
@@ -72,7 +66,7 @@ def command(
             names: list[str] = answer["nodes"]
             more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
             shown = f"error: {answer['error']['message']}" if answer["error"] else ", ".join(names[:_SHOWN]) + more
-            table.add_row(question.title, f"{len(names)}/{len(cluster.nodes)}", shown or "none")
+            table.add_row(question.title, f"{len(names)}/{len(cluster.node_names())}", shown or "none")
         console().print(table)
     else:
         emit({"answers": answers}, output)
