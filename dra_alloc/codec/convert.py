@@ -117,7 +117,7 @@ def structure(cls: type[_M], data: Mapping[str, Any]) -> _M:
     kind = kind_of(cls)
     if kind is None:
         return read(Shape.V1, cls, data)
-    typed = {"apiVersion": cls.api_version, "kind": kind.name, **data}  # type: ignore[attr-defined]
+    typed = {"apiVersion": cls.api_version, "kind": kind.name, **as_mapping(data)}  # type: ignore[attr-defined]
     found = decode(typed)
     if not isinstance(found, cls):
         raise DecodeError(label(typed), f"is not a {cls.__name__}")

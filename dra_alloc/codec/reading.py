@@ -35,7 +35,7 @@ _unknown: ContextVar[list[str] | None] = ContextVar("unknown fields", default=No
 
 #: Equal attributes, capacities, taints and names are one object: a fleet has a few dozen distinct ones.
 _shared: dict[Any, Any] = {}
-_SHARED_MOST = 1 << 18
+_SHARED_MOST = 1 << 17
 
 
 def forget() -> None:
@@ -204,22 +204,25 @@ def _model_hook(
 
     The hooks of the fields are looked up at first use, for a type may hold itself.
     """
-    slots: dict[str, tuple[str, Hook, Any] | None] = {}
+    slots: dict[str, tuple[str, Hook, Any] | None] | None = None
     needed = [field for field in {*keys.values()} if field.required and field.type is Quantity]
 
-    def prepare() -> None:
+    def prepare() -> dict[str, tuple[str, Hook, Any] | None]:
+        made: dict[str, tuple[str, Hook, Any] | None] = {}
         for key in NOT_KEPT.get(cls, ()):
-            slots[key] = slots[snake(key)] = None
+            made[key] = made[snake(key)] = None
         for key, field in keys.items():
-            slots[key] = (field.name, converter.get_structure_hook(field.type), field.type)
+            made[key] = (field.name, converter.get_structure_hook(field.type), field.type)
+        return made
 
     def read_model(value: Any, _: Any) -> Any:
         if type(value) is cls:
             return value
         if type(value) is not dict:
             value = _mapping(value)
-        if not slots:
-            prepare()
+        nonlocal slots
+        if slots is None:  # threads may come here together: each makes a whole table
+            slots = prepare()
         given: dict[str, Any] = {}
         for key, entry in value.items():
             if entry is None:

@@ -67,17 +67,18 @@ def _dict_hook(item: Any, converter: Converter) -> Hook:
 def _model_hook(shape: Shape, cls: type[Model], converter: Converter) -> Hook:
     """Write an object field by field, but for fields that hold what absence means."""
     lacking = LACKING[shape].get(cls, frozenset())
-    slots: list[tuple[str, str, Any, bool, Hook]] = []
+    slots: list[tuple[str, str, Any, bool, Hook]] | None = None
 
-    def prepare() -> None:
-        slots.extend(
+    def prepare() -> list[tuple[str, str, Any, bool, Hook]]:
+        return [
             (field.name, field.json, field.default_value, field.required, converter.get_unstructure_hook(field.type))
             for field in fields(cls)
-        )
+        ]
 
     def write_model(value: Any) -> dict[str, Any]:
-        if not slots:
-            prepare()
+        nonlocal slots
+        if slots is None:  # threads may come here together: each makes a whole table
+            slots = prepare()
         out = {}
         for name, json, default, required, hook in slots:
             entry = getattr(value, name)

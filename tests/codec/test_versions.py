@@ -188,5 +188,10 @@ def test_from_dict_reads_any_version_and_minds_the_kind() -> None:
     obj = _slice(attributes={"a": api.DeviceAttribute(int=1)})
     assert api.ResourceSlice.from_dict(encode(obj, "v1beta1")) == obj
     assert api.ResourceSlice.from_dict({"spec": encode(obj)["spec"], "metadata": {"name": "s"}}) == obj
+    for wrong in (3, None, []):
+        with pytest.raises(DecodeError):
+            api.ResourceClaim.from_dict(wrong)  # type: ignore[arg-type]
+        with pytest.raises(DecodeError):
+            api.Device.from_dict(wrong)  # type: ignore[arg-type]
     with pytest.raises(DecodeError, match="is not a ResourceClaim"):
         api.ResourceClaim.from_dict(encode(obj))
