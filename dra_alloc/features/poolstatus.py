@@ -107,9 +107,12 @@ def pool_status(
 
     Of the devices in the newest slices, a device counts as allocated (once, however many shares), else as
     unavailable with a taint NoSchedule or NoExecute, else as available: the numbers add up. Results with admin access
-    use nothing up. default_partition_type: the attribute that names partition types in slices that declare none.
+    use nothing up. default_partition_type: the attribute that names partition types in slices that declare none; with
+    it and DRAPartitionableDevicesType off, raises AllocationError (`unsupported`).
     """
     features = features or Features()
+    if default_partition_type and not features.DRAPartitionableDevicesType:
+        raise gate_off(f"grouping by {default_partition_type}", "DRAPartitionableDevicesType")
     slices = tuple(slices)
     taints = DeviceTaints(slices, rules, features)
     in_use, consumed = _usage(claims)

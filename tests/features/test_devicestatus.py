@@ -20,14 +20,17 @@ from dra_alloc.api import (
     ResourceClaimStatus,
 )
 from dra_alloc.errors import AllocationError, ValidationError
-from dra_alloc.features.addresses import DeviceAddress, addresses, cluster_addresses, in_network
 from dra_alloc.features.devicestatus import (
+    DeviceAddress,
     Permission,
     StatusKey,
+    addresses,
     allocation_node,
     canonical_address,
     changed_drivers,
+    cluster_addresses,
     device_status,
+    in_network,
     needed_permissions,
     put_device_status,
     remove_device_status,

@@ -345,6 +345,8 @@ def test_without_the_type_gate_there_is_no_partition_summary() -> None:
     plain = Features(DRAResourcePoolStatus=True)
     slices = partitions(*CARD, partition_type_attribute=PROFILE)
     assert one(slices, features=plain).partition_summary == ()
+    with pytest.raises(AllocationError, match=r"grouping by .* needs the feature gate DRAPartitionableDevicesType"):
+        one(slices, features=plain, default_partition_type=PROFILE)
     with pytest.raises(ValidationError, match="defaultPartitionTypeAttribute"):
         answer(request(default_partition_type_attribute=PROFILE), slices, [], now=at(0), features=plain)
 

@@ -11,7 +11,7 @@ import attrs
 from dra_alloc.api import Pod, ResourceClaim
 from dra_alloc.features._consumers import pod_claims, reserved_for
 from dra_alloc.features._objects import ClusterObjects, key_of, refused
-from dra_alloc.features.devicestatus import StatusKey, status_key
+from dra_alloc.features.devicestatus.entries import StatusKey, status_key
 from dra_alloc.gates import Features
 
 __all__ = ["DeviceAddress", "addresses", "cluster_addresses", "in_network"]

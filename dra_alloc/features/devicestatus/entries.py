@@ -1,8 +1,4 @@
-"""Device status in claims (KEP-4817): what drivers report in `ResourceClaim.status.devices`, and who has which address.
-
-Gate DRAResourceClaimDeviceStatus. There is at most one entry for each driver, pool, device and share, and only for what
-is allocated to the claim.
-"""
+"""Entries of `status.devices`: reading, writing, and who may write them (KEP-4817)."""
 
 from __future__ import annotations
 
