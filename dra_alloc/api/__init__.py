@@ -39,6 +39,7 @@ from dra_alloc.api.classes import (
 )
 from dra_alloc.api.meta import (
     Condition,
+    KubernetesObject,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
@@ -174,6 +175,7 @@ __all__ = [
     "DisruptionMode",
     "ExactDeviceRequest",
     "GangSchedulingPolicy",
+    "KubernetesObject",
     "Model",
     "Namespace",
     "NetworkDeviceData",

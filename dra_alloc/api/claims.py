@@ -9,7 +9,7 @@ import attrs
 
 from dra_alloc.api._model import REQUIRED, Model, json_name
 from dra_alloc.api.classes import DeviceSelector, OpaqueDeviceConfiguration
-from dra_alloc.api.meta import Condition, NodeSelector, ObjectMeta
+from dra_alloc.api.meta import Condition, KubernetesObject, NodeSelector, ObjectMeta
 from dra_alloc.api.quantity import Quantity
 
 __all__ = [
@@ -237,7 +237,7 @@ class ResourceClaimStatus(Model):
 
 
 @attrs.frozen(kw_only=True)
-class ResourceClaim(Model):
+class ResourceClaim(KubernetesObject):
     """A claim to devices (KEP-4381)."""
 
     kind: ClassVar[str] = "ResourceClaim"
@@ -257,7 +257,7 @@ class ResourceClaimTemplateSpec(Model):
 
 
 @attrs.frozen(kw_only=True)
-class ResourceClaimTemplate(Model):
+class ResourceClaimTemplate(KubernetesObject):
     """A template from which each pod, or PodGroup, gets a claim of its own."""
 
     kind: ClassVar[str] = "ResourceClaimTemplate"

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import attrs
 
 from dra_alloc.api._model import REQUIRED, Model
-from dra_alloc.api.meta import ObjectMeta
+from dra_alloc.api.meta import KubernetesObject, ObjectMeta
 
 __all__ = [
     "CELDeviceSelector",
@@ -58,7 +58,7 @@ class DeviceClassSpec(Model):
 
 
 @attrs.frozen(kw_only=True)
-class DeviceClass(Model):
+class DeviceClass(KubernetesObject):
     """A named kind of devices, made by the administrator (KEP-4381)."""
 
     kind: ClassVar[str] = "DeviceClass"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
@@ -10,6 +11,7 @@ from dra_alloc.api._model import REQUIRED, Model
 
 __all__ = [
     "Condition",
+    "KubernetesObject",
     "NodeSelector",
     "NodeSelectorRequirement",
     "NodeSelectorTerm",
@@ -53,6 +55,21 @@ class ObjectMeta(Model):
     def key(self) -> str:
         """`namespace/name`, or the name alone where there is no namespace."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class KubernetesObject(Model):
+    """Base of the classes of whole objects: those with `kind`, `api_version` (the preferred one) and `metadata`."""
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+    api_version: ClassVar[str]
+
+    if TYPE_CHECKING:
+
+        @property
+        def metadata(self) -> ObjectMeta:
+            """Name, namespace, labels and the like."""
 
 
 @attrs.frozen(kw_only=True)

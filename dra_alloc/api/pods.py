@@ -8,7 +8,7 @@ from typing import ClassVar
 import attrs
 
 from dra_alloc.api._model import REQUIRED, Model
-from dra_alloc.api.meta import NodeSelector, ObjectMeta
+from dra_alloc.api.meta import KubernetesObject, NodeSelector, ObjectMeta
 from dra_alloc.api.quantity import Quantity
 
 __all__ = [
@@ -205,7 +205,7 @@ class PodStatus(Model):
 
 
 @attrs.frozen(kw_only=True)
-class Pod(Model):
+class Pod(KubernetesObject):
     """A pod, reduced to what matters to its claims and to the resources of its node."""
 
     kind: ClassVar[str] = "Pod"
@@ -244,7 +244,7 @@ class NodeStatus(Model):
 
 
 @attrs.frozen(kw_only=True)
-class Node(Model):
+class Node(KubernetesObject):
     """A node, reduced to labels, taints, resources and declared features."""
 
     kind: ClassVar[str] = "Node"
@@ -256,7 +256,7 @@ class Node(Model):
 
 
 @attrs.frozen(kw_only=True)
-class Namespace(Model):
+class Namespace(KubernetesObject):
     """A namespace; its labels decide about admin access (KEP-5018)."""
 
     kind: ClassVar[str] = "Namespace"

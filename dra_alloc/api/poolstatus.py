@@ -7,7 +7,7 @@ from typing import ClassVar
 import attrs
 
 from dra_alloc.api._model import REQUIRED, Model
-from dra_alloc.api.meta import Condition, ObjectMeta
+from dra_alloc.api.meta import Condition, KubernetesObject, ObjectMeta
 from dra_alloc.api.quantity import Quantity
 
 __all__ = [
@@ -91,7 +91,7 @@ class ResourcePoolStatusRequestStatus(Model):
 
 
 @attrs.frozen(kw_only=True)
-class ResourcePoolStatusRequest(Model):
+class ResourcePoolStatusRequest(KubernetesObject):
     """A question about the state of pools, answered once (KEP-5677)."""
 
     kind: ClassVar[str] = "ResourcePoolStatusRequest"

@@ -9,7 +9,7 @@ from typing import ClassVar
 import attrs
 
 from dra_alloc.api._model import REQUIRED, Model
-from dra_alloc.api.meta import NodeSelector, ObjectMeta
+from dra_alloc.api.meta import KubernetesObject, NodeSelector, ObjectMeta
 from dra_alloc.api.quantity import Quantity
 
 __all__ = [
@@ -197,7 +197,7 @@ class ResourceSliceSpec(Model):
 
 
 @attrs.frozen(kw_only=True)
-class ResourceSlice(Model):
+class ResourceSlice(KubernetesObject):
     """A part of a pool of devices, published by a driver (KEP-4381)."""
 
     kind: ClassVar[str] = "ResourceSlice"

@@ -7,7 +7,7 @@ from typing import ClassVar
 import attrs
 
 from dra_alloc.api._model import REQUIRED, Model
-from dra_alloc.api.meta import Condition, ObjectMeta
+from dra_alloc.api.meta import Condition, KubernetesObject, ObjectMeta
 from dra_alloc.api.slices import DeviceTaint
 
 __all__ = ["DeviceTaintRule", "DeviceTaintRuleSpec", "DeviceTaintRuleStatus", "DeviceTaintSelector"]
@@ -38,7 +38,7 @@ class DeviceTaintRuleStatus(Model):
 
 
 @attrs.frozen(kw_only=True)
-class DeviceTaintRule(Model):
+class DeviceTaintRule(KubernetesObject):
     """Taints devices from outside of their driver (KEP-5055)."""
 
     kind: ClassVar[str] = "DeviceTaintRule"

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import attrs
 
 from dra_alloc.api._model import REQUIRED, Model
-from dra_alloc.api.meta import Condition, ObjectMeta
+from dra_alloc.api.meta import Condition, KubernetesObject, ObjectMeta
 
 __all__ = [
     "CompositeDisruptionMode",
@@ -119,7 +119,7 @@ class PodGroupStatus(Model):
 
 
 @attrs.frozen(kw_only=True)
-class PodGroup(Model):
+class PodGroup(KubernetesObject):
     """Pods that are scheduled together."""
 
     kind: ClassVar[str] = "PodGroup"
@@ -210,7 +210,7 @@ class WorkloadSpec(Model):
 
 
 @attrs.frozen(kw_only=True)
-class Workload(Model):
+class Workload(KubernetesObject):
     """The groups of pods that make up one workload."""
 
     kind: ClassVar[str] = "Workload"

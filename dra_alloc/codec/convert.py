@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from dra_alloc.api import Model
+from dra_alloc.api import KubernetesObject, Model
 from dra_alloc.codec.clients import as_mapping
 from dra_alloc.codec.reading import noting, read
 from dra_alloc.codec.unknown import unknown_fields
@@ -18,13 +18,13 @@ __all__ = ["decode", "decode_known", "encode", "identify", "label", "structure",
 _M = TypeVar("_M", bound=Model)
 
 
-def decode(obj: object, strict: bool = False) -> Model:
+def decode(obj: object, strict: bool = False) -> KubernetesObject:
     """The API object that a dict, an object of a client library or an API object stands for.
 
     Any API version that the library reads; keys in camelCase or snake_case. Fields that the API does not know are left
     out, or refused when `strict`. Raises DecodeError, also for kinds that have nothing to do with DRA.
     """
-    if isinstance(obj, Model):
+    if isinstance(obj, KubernetesObject):
         return obj
     data = as_mapping(obj)
     found = identify(data)
@@ -46,7 +46,7 @@ def identify(data: Mapping[str, Any]) -> tuple[Kind, Shape] | None:
         raise DecodeError(label(data), error.message, error.hint) from None
 
 
-def decode_known(data: Mapping[str, Any], kind: Kind, shape: Shape) -> tuple[Model, list[str]]:
+def decode_known(data: Mapping[str, Any], kind: Kind, shape: Shape) -> tuple[KubernetesObject, list[str]]:
     """The object, and the paths of fields that were left out."""
     body = {key: value for key, value in data.items() if key not in _TYPE_KEYS}
     try:
@@ -91,7 +91,7 @@ def label(data: Mapping[str, Any]) -> str:
     return " ".join(parts)
 
 
-def encode(obj: Model, version: str | None = None) -> dict[str, Any]:
+def encode(obj: KubernetesObject, version: str | None = None) -> dict[str, Any]:
     """The Kubernetes form of a whole object in an API version.
 
     version: `v1beta1` or `resource.k8s.io/v1beta1`; None is the preferred one.
@@ -100,7 +100,7 @@ def encode(obj: Model, version: str | None = None) -> dict[str, Any]:
     kind = kind_of(type(obj))
     if kind is None:
         raise DecodeError(type(obj).__name__, "is a part of an object, not an object of its own", "use its to_dict()")
-    name = split_version(type(obj).api_version if version is None else version)[1]  # type: ignore[attr-defined]
+    name = split_version(obj.api_version if version is None else version)[1]
     if name not in kind.versions or version not in (None, name, kind.api_version(name)):
         known = ", ".join(kind.api_version(known) for known in kind.versions)
         raise DecodeError(kind.name, f"has no version {version!r}", f"known are {known}")
@@ -108,16 +108,15 @@ def encode(obj: Model, version: str | None = None) -> dict[str, Any]:
     try:
         return {**head, **write(kind.versions[name], obj)}
     except DecodeError as error:
-        where = f"{kind.name} {obj.metadata.key}".rstrip()  # type: ignore[attr-defined]
+        where = f"{kind.name} {obj.metadata.key}".rstrip()
         raise DecodeError(f"{where}: {error.path}", error.message, error.hint) from None
 
 
 def structure(cls: type[_M], data: Mapping[str, Any]) -> _M:
     """Read an object of a known class, or a part of an object in the form of v1. See `Model.from_dict`."""
-    kind = kind_of(cls)
-    if kind is None:
+    if not issubclass(cls, KubernetesObject):
         return read(Shape.V1, cls, data)
-    typed = {"apiVersion": cls.api_version, "kind": kind.name, **as_mapping(data)}  # type: ignore[attr-defined]
+    typed = {"apiVersion": cls.api_version, "kind": cls.kind, **as_mapping(data)}
     found = decode(typed)
     if not isinstance(found, cls):
         raise DecodeError(label(typed), f"is not a {cls.__name__}")
@@ -126,4 +125,4 @@ def structure(cls: type[_M], data: Mapping[str, Any]) -> _M:
 
 def unstructure(obj: Model) -> dict[str, Any]:
     """The form of v1 of an object or a part of one. See `Model.to_dict`."""
-    return write(Shape.V1, obj) if kind_of(type(obj)) is None else encode(obj)
+    return encode(obj) if isinstance(obj, KubernetesObject) else write(Shape.V1, obj)

@@ -17,7 +17,7 @@ from typing import Any
 import attrs
 import orjson
 
-from dra_alloc.api import Model
+from dra_alloc.api import KubernetesObject
 from dra_alloc.codec.clients import as_mapping, is_object
 from dra_alloc.codec.convert import decode_known, identify, label
 from dra_alloc.codec.reading import forget
@@ -51,7 +51,7 @@ class Origin:
     api_version: str = ""
 
 
-class Loaded(list[Model]):
+class Loaded(list[KubernetesObject]):
     """The objects that `load` found, in order.
 
     origins: where each of them comes from, in the same order.
@@ -101,7 +101,7 @@ def _bulk() -> Iterator[None]:
 
 def _add(loaded: Loaded, where: str, obj: object, strict: bool) -> None:
     """Read one object, or all in a list, into `loaded`."""
-    if isinstance(obj, Model):
+    if isinstance(obj, KubernetesObject):
         loaded.append(obj)
         loaded.origins.append(Origin(where))
         return
@@ -168,7 +168,7 @@ def _within(where: str, error: DecodeError) -> DecodeError:
 
 def _read(source: object) -> Iterator[tuple[str, object]]:
     """All objects of a source, each with where it came from."""
-    if isinstance(source, Model) or is_object(source):
+    if is_object(source):
         yield "", source
     elif isinstance(source, (str, os.PathLike)):
         yield from _read_path(source)

@@ -13,7 +13,7 @@ from enum import Enum
 import attrs
 
 from dra_alloc import api
-from dra_alloc.api import Model
+from dra_alloc.api import KubernetesObject, Model
 from dra_alloc.codec.schema import fields
 from dra_alloc.errors import DecodeError
 
@@ -32,7 +32,7 @@ class Shape(Enum):
 class Kind:
     """A kind of object: its class and the versions of its group that can hold it, the preferred one first."""
 
-    cls: type[Model]
+    cls: type[KubernetesObject]
     name: str
     group: str
     versions: Mapping[str, Shape]

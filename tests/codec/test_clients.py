@@ -187,7 +187,9 @@ def test_models_pass_through() -> None:
     assert load(SLICE)[0] is SLICE
 
 
-@pytest.mark.parametrize("obj", [official.V1Service(), official.V1Device(name="x"), mock.Mock(spec=["to_dict"])])
+@pytest.mark.parametrize(
+    "obj", [official.V1Service(), official.V1Device(name="x"), api.Device(name="x"), mock.Mock(spec=["to_dict"])]
+)
 def test_other_objects_are_refused(obj: Any) -> None:
     with pytest.raises(DecodeError):
         decode(obj)
