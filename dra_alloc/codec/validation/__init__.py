@@ -25,12 +25,12 @@ from dra_alloc.codec.validation._claims import ADMIN_ACCESS_LABEL, resource_clai
 from dra_alloc.codec.validation._gates import drop_disabled
 from dra_alloc.codec.validation._others import device_class, device_taint_rule, pool_status_request
 from dra_alloc.codec.validation._problems import Problem, immutable
-from dra_alloc.codec.validation._slices import resource_slice
+from dra_alloc.codec.validation._slices import COUNTERS_WITH_DEVICES, resource_slice
 from dra_alloc.codec.validation._warnings import warnings_about
 from dra_alloc.codec.validation._workloads import pod, pod_group, workload
 from dra_alloc.gates import Features
 
-__all__ = ["ADMIN_ACCESS_LABEL", "Problem", "validate", "warnings"]
+__all__ = ["ADMIN_ACCESS_LABEL", "COUNTERS_WITH_DEVICES", "Problem", "validate", "warnings"]
 
 
 def validate(

@@ -40,7 +40,9 @@ from dra_alloc.codec.validation._problems import (
 )
 from dra_alloc.gates import Features
 
-__all__ = ["resource_slice"]
+__all__ = ["COUNTERS_WITH_DEVICES", "resource_slice"]
+
+COUNTERS_WITH_DEVICES = "has both devices and sharedCounters"
 
 DEVICES_MAX = 128
 DEVICES_MAX_ADVANCED = 64
@@ -70,9 +72,7 @@ def _spec(spec: ResourceSliceSpec, old: ResourceSliceSpec | None, features: Feat
         yield from immutable("nodeName", spec.node_name, old.node_name)
     yield from _nodes(spec)
     if spec.devices and spec.shared_counters:
-        yield forbidden(
-            "has both devices and sharedCounters", "counter sets in a slice of their own, in the same pool (since 1.35)"
-        )
+        yield forbidden(COUNTERS_WITH_DEVICES, "counter sets in a slice of their own, in the same pool (since 1.35)")
     yield from _devices(spec, old, features)
     yield from listed(spec.shared_counters, COUNTER_SETS_MAX, _counter_set, "sharedCounters")
     if len(spec.shared_counters) <= COUNTER_SETS_MAX:

@@ -1,0 +1,51 @@
+"""Findings about single objects: rules of the API, gates, versions, names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dra_alloc.api import DeviceClass, DeviceTaintRule, Model, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from dra_alloc.codec.validation import COUNTERS_WITH_DEVICES, validate, warnings
+from dra_alloc.lint._findings import Finding, Fix
+from dra_alloc.lint._world import World, finding
+
+__all__ = ["check_objects"]
+
+#: Kinds that are modelled in full, so that writing one again loses nothing.
+REWRITABLE = (ResourceSlice, DeviceClass, ResourceClaim, ResourceClaimTemplate, DeviceTaintRule)
+
+
+def check_objects(world: World) -> Iterator[Finding]:
+    """What validation and its warnings say, old versions, names that come twice."""
+    seen: dict[tuple[str, str], int] = {}
+    for item in world.items:
+        obj = item.obj
+        for problem in validate(obj, features=world.features):
+            # Counters and devices in one slice have a code of their own, with a fix.
+            if problem.message != COUNTERS_WITH_DEVICES:
+                yield finding(item, "invalid-object", problem.path, problem.message, problem.hint)
+        for warning in warnings(obj, features=world.features):
+            code = "field-not-stored" if warning.message == "is not stored" else "questionable-value"
+            yield finding(item, code, warning.path, warning.message, warning.hint)
+        preferred = str(getattr(type(obj), "api_version", ""))
+        written = item.origin.api_version
+        if written and written != preferred:
+            yield finding(
+                item,
+                "deprecated-api-version",
+                "apiVersion",
+                f"{written} is old",
+                f"use {preferred}",
+                _rewrite(obj, preferred),
+            )
+        name = (type(obj).__name__, item.label)
+        if obj.metadata.name and name in seen:  # type: ignore[attr-defined]
+            yield finding(
+                item, "duplicate-object", "metadata.name", "the same name as an object before it", "another name"
+            )
+        seen[name] = item.index
+
+
+def _rewrite(obj: Model, version: str) -> Fix | None:
+    # Objects are always written in the version to use, so that the fix changes nothing else.
+    return Fix(f"write it in {version}", lambda current: (current,)) if isinstance(obj, REWRITABLE) else None
