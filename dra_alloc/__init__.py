@@ -9,13 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dra_alloc.events import Event as Event
-    from dra_alloc.cluster import Cluster as Cluster
-    from dra_alloc.allocator import Budget as Budget
     from dra_alloc.allocator import Allocator as Allocator
+    from dra_alloc.allocator import Budget as Budget
+    from dra_alloc.cluster import Cluster as Cluster
     from dra_alloc.codec import DecodeWarning as DecodeWarning
     from dra_alloc.codec import Loaded as Loaded
     from dra_alloc.codec import decode as decode
+    from dra_alloc.codec import dump_yaml as dump_yaml
     from dra_alloc.codec import encode as encode
     from dra_alloc.codec import load as load
     from dra_alloc.codec.validation import Problem as Problem
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dra_alloc.errors import DraError as DraError
     from dra_alloc.errors import MissingExtra as MissingExtra
     from dra_alloc.errors import ValidationError as ValidationError
+    from dra_alloc.events import Event as Event
     from dra_alloc.gates import Features as Features
 
 __version__ = "0.1.0"
@@ -54,6 +55,7 @@ _EXPORTS: dict[str, str] = {
     "Problem": "dra_alloc.codec.validation",
     "ValidationError": "dra_alloc.errors",
     "decode": "dra_alloc.codec",
+    "dump_yaml": "dra_alloc.codec",
     "encode": "dra_alloc.codec",
     "load": "dra_alloc.codec",
     "validate": "dra_alloc.codec.validation",

@@ -6,8 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 from rich.console import Console
@@ -43,22 +42,9 @@ def emit(value: object, output: str) -> None:
     if output == "json":
         click.echo(json.dumps(value, indent=2, ensure_ascii=False))
     else:
-        import yaml
+        from dra_alloc.codec import dump_yaml
 
-        click.echo(yaml.dump(value, Dumper=_dumper(), sort_keys=False, allow_unicode=True), nl=False)
-
-
-@cache
-def _dumper() -> Any:
-    import yaml
-
-    class Dumper(yaml.SafeDumper):
-        """Writes equal objects in full, since anchors surprise readers."""
-
-        def ignore_aliases(self, data: object) -> bool:
-            return True
-
-    return Dumper
+        click.echo(dump_yaml(value), nl=False)
 
 
 def new_table(*columns: str) -> Table:

@@ -16,7 +16,7 @@ from yaml.reader import ReaderError
 
 from dra_alloc.errors import DecodeError
 
-__all__ = ["documents"]
+__all__ = ["documents", "is_text"]
 
 #: Deepest nesting of lists and objects.
 MAX_DEPTH = 100
@@ -231,6 +231,13 @@ def _merge(target: dict[str, Any], source: Any, line: int) -> None:
             )
         for key, value in part.items():
             target.setdefault(key, value)
+
+
+def is_text(text: str) -> bool:
+    """Whether a scalar is read as text even without quotes."""
+    if text in _WORDS:
+        return False
+    return not any(form.fullmatch(text) for form in (_INT, _BASED, _OCTAL, _FLOAT, _NO_JSON))
 
 
 def _resolve(text: str, event: Any) -> Any:
