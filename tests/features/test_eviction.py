@@ -221,12 +221,14 @@ def test_the_dry_run_of_a_rule() -> None:
     tolerant = pod("p3", "d", namespace="y")
     claims.append(claim("d", result("gpu-1", tolerations=(tolerate("k"),)), reserved_for=[tolerant], namespace="y"))
     cluster = Objects(slices=slices, claims=claims, pods=[*pods, tolerant])
-    impact = try_rule(rule("r", taint("k:NoSchedule"), {"pool": "node-1"}), cluster, now=at(0))
+    impact = try_rule(rule("r", taint("k:NoSchedule", 1), {"pool": "node-1"}), cluster, now=at(7))
     assert impact.message == (
         "3 published devices selected. 2 allocated devices selected. "
         "2 pods would be evicted in 1 namespace if the effect was NoExecute."
     )
     assert impact.claims == ("x/c", "y/d")
+    # Changing the effect would start the clock.
+    assert {item.when for item in impact.evictions} == {at(7)}
     assert impact.evictions.namespaces == ("x",)
 
 

@@ -96,15 +96,18 @@ def rule_impact(
 ) -> RuleImpact:
     """The dry run of a rule: how many devices, claims and pods it would hit if its effect was NoExecute.
 
-    The rule's own effect does not matter, and it need not be among the rules of the cluster. `now` and `strict` are
-    those of `eviction_plan`. Raises AllocationError (`unsupported`) where a gate of taints or rules is off.
+    The rule's own effect does not matter, and it need not be among the rules of the cluster. With another effect its
+    taint counts as added now, since changing the effect starts the clock anew. `now` and `strict` are those of
+    `eviction_plan`. Raises AllocationError (`unsupported`) where a gate of taints or rules is off.
     """
     features = features or Features()
     for gate in ("DRADeviceTaints", "DRADeviceTaintRules"):
         if not getattr(features, gate):
             raise gate_off(f"DeviceTaintRule {rule.metadata.name}", gate)
     slices, claims = tuple(slices), tuple(claims)
-    simulated = _with_taint(rule, attrs.evolve(rule.spec.taint, effect="NoExecute"))
+    taint = rule.spec.taint
+    added = taint.time_added if taint.effect == "NoExecute" else None
+    simulated = _with_taint(rule, attrs.evolve(taint, effect="NoExecute", time_added=added))
     plan = eviction_plan(slices, claims, pods, [simulated], now=now, features=features, strict=strict)
     return RuleImpact(
         rule=rule.metadata.name,
