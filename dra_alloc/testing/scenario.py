@@ -30,7 +30,10 @@ def dump_yaml(*documents: object) -> str:
     return yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=120, default_flow_style=None)
 
 
-@attrs.frozen(kw_only=True)
+_LISTS = ("nodes", "slices", "classes", "taint_rules", "allocated_claims", "claims")
+
+
+@attrs.frozen(kw_only=True, repr=False)
 class Scenario:
     """A cluster and the `claims` that are to be allocated together on one of its nodes.
 
@@ -44,6 +47,14 @@ class Scenario:
     allocated_claims: tuple[ResourceClaim, ...] = ()
     claims: tuple[ResourceClaim, ...] = ()
     features: Features = attrs.field(factory=Features.all)
+
+    def __repr__(self) -> str:
+        counts = {field: len(getattr(self, field)) for field in _LISTS}
+        return f"<Scenario: {', '.join(f'{number} {field}' for field, number in counts.items() if number)}>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Hypothesis shows this one; the whole is for `to_yaml`."""
+        printer.text(repr(self))
 
     def cluster_objects(self) -> list[_Object]:
         """Everything but the claims that are asked for: what `Cluster.from_objects` takes."""
