@@ -1,0 +1,130 @@
+"""What the functions do: one Python function an overload, found by the id of the overload.
+
+Values are native (see `values`); a function raises Fault where CEL has a run-time error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
+
+from dra_alloc.cel.declarations import Overload, functions
+from dra_alloc.cel.library.registry import OVERLOADS, SINGLETONS
+from dra_alloc.cel.static import StaticType
+from dra_alloc.cel.values import (
+    CIDR,
+    IP,
+    URL,
+    Duration,
+    NamedFormat,
+    Optional,
+    Quantity,
+    Semver,
+    Sum,
+    Timestamp,
+    TypeValue,
+    Uint,
+    map_keys,
+    no_overload,
+)
+
+__all__ = ["implementation"]
+
+Function = Callable[..., Any]
+
+for _module in ("standard", "strings", "lists", "kubernetes", "network", "formats", "optionals"):
+    import_module(f"dra_alloc.cel.library.{_module}")
+
+_CLASSES: Final[dict[str, tuple[type, ...]]] = {
+    "bool": (bool,),
+    "bytes": (bytes,),
+    "double": (float,),
+    "int": (int,),
+    "string": (str,),
+    "uint": (Uint,),
+    "timestamp": (Timestamp,),
+    "duration": (Duration,),
+    "null": (type(None),),
+    "type": (TypeValue,),
+    "kubernetes.Quantity": (Quantity, Sum),
+    "kubernetes.Semver": (Semver,),
+    "kubernetes.URL": (URL,),
+    "kubernetes.NamedFormat": (NamedFormat,),
+    "net.IP": (IP,),
+    "net.CIDR": (CIDR,),
+}
+
+
+def _accepts(wanted: StaticType, value: Any) -> bool:
+    """Whether a value may be an argument of a type; of lists and maps the first element counts, as in the reference."""
+    kind = wanted.kind
+    if kind in ("dyn", "any", "param"):
+        return True
+    if kind == "list":
+        return isinstance(value, (tuple, list)) and (not value or _accepts(wanted.parameters[0], value[0]))
+    if kind == "map":
+        if not isinstance(value, dict):
+            return False
+        if not value:
+            return True
+        first, held = next(iter(zip(map_keys(value), value.values(), strict=False)))
+        return _accepts(wanted.parameters[0], first) and _accepts(wanted.parameters[1], held)
+    if kind == "opaque":
+        return type(value) is Optional
+    return type(value) in _CLASSES.get(wanted.name if kind == "struct" else kind, ())
+
+
+def _plain(t: StaticType) -> bool:
+    """Whether a value of this static type needs no look at run time."""
+    if t.kind in ("dyn", "any", "error"):
+        return False
+    return all(map(_plain, t.parameters))
+
+
+@cache
+def _guarded(overload: Overload) -> Function:
+    act = OVERLOADS.get(overload.id)
+    wanted = overload.arguments
+    name = overload.function
+
+    def call(*values: Any) -> Any:
+        if act is None or len(values) != len(wanted) or not all(map(_accepts, wanted, values)):
+            raise no_overload(name, *values)
+        return act(*values)
+
+    return call
+
+
+@cache
+def _dispatched(function: str) -> Function:
+    """The function by the types of its arguments at run time, methods and others alike."""
+    candidates = [
+        (overload.arguments, OVERLOADS[overload.id]) for overload in functions()[function] if overload.id in OVERLOADS
+    ]
+
+    def call(*values: Any) -> Any:
+        for wanted, act in candidates:
+            if len(wanted) == len(values) and all(map(_accepts, wanted, values)):
+                return act(*values)
+        raise no_overload(function, *values)
+
+    return call
+
+
+def implementation(function: str, overloads: tuple[Overload, ...], types: tuple[StaticType, ...]) -> Function:
+    """What a call does, given the overloads that fit and the static types of its arguments.
+
+    One overload whose arguments are known is that overload; one whose arguments are not is guarded; several are told
+    apart at run time.
+    """
+    single = SINGLETONS.get(function)
+    if single is not None:
+        return single
+    if len(overloads) > 1:
+        return _dispatched(function)
+    overload = overloads[0]
+    if overload.id in OVERLOADS and all(map(_plain, types)):
+        return OVERLOADS[overload.id]
+    return _guarded(overload)
