@@ -7,6 +7,7 @@ import io
 import json
 import sys
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -233,3 +234,12 @@ def test_a_fleet_takes_little_memory() -> None:
         tracemalloc.stop()
     assert len(found) == 250
     assert held / 2000 < 1666
+
+
+def test_threads_may_load_at_the_same_time() -> None:
+    text = text_of(*(node(f"n{number}", status={"capacity": {"cpu": str(number)}}) for number in range(50)))
+    alone = load(io.StringIO(text))
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: load(io.StringIO(text)), range(20)):
+            assert found == alone
+    assert gc.isenabled()
