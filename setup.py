@@ -21,9 +21,13 @@ core = Extension(
     extra_link_args=LINK,
 )
 
+rows = Extension(
+    "dra_alloc._rows", ["dra_alloc/_rows.pyx"], extra_compile_args=FLAGS[1:], extra_link_args=LINK
+)
+
 setup(
     ext_modules=cythonize(
-        [core],
+        [core, rows],
         compiler_directives={
             "language_level": 3,
             "boundscheck": False,

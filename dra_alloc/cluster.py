@@ -348,7 +348,8 @@ class Cluster:
             return None
         return self._log[position - self._log_start :]
 
-    def _log_end(self) -> int:
+    def log_end(self) -> int:
+        """Position of the next entry of the log."""
         return self._log_start + len(self._log)
 
     def _touch(self, nodes: tuple[str, ...] | None) -> None:

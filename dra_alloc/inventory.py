@@ -60,7 +60,8 @@ class PoolTable:
 
     slices: by name. fault: "" or "incomplete" or "invalid", `reason` says why. first: index of the first device of
     each slice. devices: of all slices that offer any, in search order; slice_of, taints: by device (taints of slice
-    and rules). columns: (counter set, counter); supply: nanos by column; draws: by device (column, nanos).
+    and rules). index: place of a device by name. waits: by device, whether it has binding conditions, None if none has.
+    selective: whether devices must be looked at one by one for whether a node can use them. columns: (counter set, counter); supply: nanos by column; draws: by device (column, nanos).
     scales: divisor of each column; wide: whether amounts of it need more than 64 bits.
     """
 
@@ -72,6 +73,8 @@ class PoolTable:
     slice_of: tuple[int, ...] = ()
     taints: tuple[tuple[DeviceTaint, ...], ...] = ()
     index: Mapping[str, int] = attrs.field(factory=dict)
+    waits: bytes | None = None
+    selective: bool = False
     columns: tuple[tuple[str, str], ...] = ()
     sets: tuple[str, ...] = ()
     supply: tuple[int, ...] = ()
@@ -164,21 +167,30 @@ def compile_pool(
     wanted = {item.spec.pool.resource_slice_count for item in current}
     if wanted != {len(current)}:
         return PoolTable(key, current, "incomplete", _incomplete_reason(key, current, wanted))
-    offering = [(number, item) for number, item in enumerate(current) if not item.spec.shared_counters]
-    names = [device.name for _, item in offering for device in item.spec.devices]
-    duplicate = _first_duplicate(names)
-    if duplicate is not None:
+    table = PoolTable(key, current)
+    devices: list[Device] = []
+    slice_of: list[int] = []
+    counting = False
+    for number, item in enumerate(current):
+        spec = item.spec
+        if spec.shared_counters:
+            counting = True
+        else:
+            devices += spec.devices
+            slice_of += [number] * len(spec.devices)
+        if spec.per_device_node_selection or spec.skip_node_operations:
+            table.selective = True
+    index = {device.name: number for number, device in enumerate(devices)}
+    if len(index) < len(devices):
+        duplicate = _first_duplicate([device.name for device in devices])
         return PoolTable(key, current, "invalid", f"pool {key[0]}/{key[1]} has two devices named {duplicate!r}")
-    places = [(number, device) for number, item in offering for device in item.spec.devices]
-    table = PoolTable(
-        key,
-        current,
-        devices=tuple(device for _, device in places),
-        slice_of=tuple(number for number, _ in places),
-        taints=tuple(_effective_taints(key, device, rules, features) for _, device in places),
-        index={device.name: number for number, (_, device) in enumerate(places)},
-    )
-    if features.DRAPartitionableDevices:
+    table.devices = tuple(devices)
+    table.slice_of = tuple(slice_of)
+    table.index = index
+    table.taints = _effective_taints(key, devices, rules, features)
+    waits = bytes([bool(device.binding_conditions) for device in devices])
+    table.waits = waits if any(waits) else None
+    if features.DRAPartitionableDevices and (counting or any([device.consumes_counters for device in devices])):
         _compile_counters(table)
     return table
 
@@ -204,22 +216,22 @@ def _incomplete_reason(key: PoolKey, current: Sequence[ResourceSlice], wanted: s
     return f"pool {key[0]}/{key[1]} has {len(current)} of {number} slices at generation {generation}"
 
 
-def _first_duplicate(names: Sequence[str]) -> str | None:
-    if len(set(names)) == len(names):
-        return None
-    seen: set[str] = set()
-    return next((name for name in names if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
+def _first_duplicate(names: Sequence[str]) -> str:
+    return next(name for place, name in enumerate(names) if name in names[:place])
 
 
 def _effective_taints(
-    key: PoolKey, device: Device, rules: Sequence[DeviceTaintRule], features: Features
-) -> tuple[DeviceTaint, ...]:
+    key: PoolKey, devices: Sequence[Device], rules: Sequence[DeviceTaintRule], features: Features
+) -> tuple[tuple[DeviceTaint, ...], ...]:
+    """By device, the taints of its slice and those of the rules that select it."""
     if not features.DRADeviceTaints:
-        return ()
+        return ((),) * len(devices)
     if not rules or not features.DRADeviceTaintRules:
-        return device.taints
-    added = tuple(rule.spec.taint for rule in rules if rule_selects(rule, key, device.name))
-    return (*device.taints, *added) if added else device.taints
+        return tuple([device.taints for device in devices])
+    return tuple(
+        (*device.taints, *(rule.spec.taint for rule in rules if rule_selects(rule, key, device.name)))
+        for device in devices
+    )
 
 
 def rule_selects(rule: DeviceTaintRule, key: PoolKey, device: str) -> bool:
@@ -498,9 +510,9 @@ class Inventory:
                 continue
             if visible is not None and all(visible):
                 visible = None
-            late = any(
-                device.binding_conditions and (visible is None or visible[number])
-                for device, number in zip(table.devices, table.slice_of, strict=True)
+            late = table.waits is not None and any(
+                waits and (visible is None or visible[number])
+                for waits, number in zip(table.waits, table.slice_of, strict=True)
             )
             pools.append(((late, key), table, visible, self._elsewhere(table, node)))
         pools.sort(key=lambda pool: pool[0])
@@ -516,12 +528,12 @@ class Inventory:
 
     def _elsewhere(self, table: PoolTable, node: Node) -> bytes | None:
         """Devices that other nodes alone can use, and those that the node cannot do without node operations."""
+        if not table.selective:
+            return None
         declared = node.status.declared_features if node.status else ()
         skipping = self.features.DRAOptionalNodeOperations and NODE_OPERATIONS in declared
         barred = [bool(item.spec.skip_node_operations) and not skipping for item in table.slices]
         by_device = [bool(item.spec.per_device_node_selection) for item in table.slices]
-        if not any(barred) and not any(by_device):
-            return None
         return bytes(
             barred[number] or (by_device[number] and not device_concerns(device, node))
             for device, number in zip(table.devices, table.slice_of, strict=True)

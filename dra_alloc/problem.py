@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from dra_alloc import _core
-from dra_alloc.api import Device
+from dra_alloc._rows import Reader
+from dra_alloc.api import Device, DeviceAttribute
 from dra_alloc.cel import Program, compile_derived, compile_selector, device_env
 from dra_alloc.cluster import qualified
 from dra_alloc.errors import AllocationError, CelError
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from dra_alloc._core import PoolRows, Tables
     from dra_alloc.api import (
         CapacityRequestPolicy,
-        DeviceAttribute,
         DeviceCapacity,
         DeviceClass,
         DeviceRequest,
@@ -118,17 +118,14 @@ class Question:
         self.has_every = False
         self.verdicts: dict[object, bool | str] = {}  # by signature of a node: see allocator.py
         self._value_tables: list[ValueTable] = []
-        self._columns: tuple[tuple[str, str], ...] = ()
-        self._reads_all = False
-        self._rows: dict[object, int] = {}  # by what is read, by identity
-        self._alive: list[object] = []  # keeps what `_rows` knows by identity
+        self._reader: Reader
+        self._rows: dict[object, int] = {}  # by key of the reader
+        self.alive: list[object] = []  # what `question_key` knows by identity
         self._facts: list[RowFacts] = []
         self._canonical: dict[object, int] = {}
         self._value_numbers: dict[tuple[str, object], int] = {}
         self._value_sets: dict[frozenset[int], int] = {}
         self._groups: dict[str, int] = {}
-        self._sound: dict[int, bool] = {}  # by identity of an attribute's value
-        self._names_by_driver: dict[str, tuple[tuple[str, str], ...]] = {}
         self._boring: set[int] = set()  # rows that no request wants and that cannot fail
         self._table_of: dict[tuple[int, int, int], int] = {}  # by slot, alternative, constraint
         self.any_wide = False
@@ -151,8 +148,11 @@ class Question:
         rows = _core.PoolRows(self.tables, blocks_of_columns, block_of_set, max(block_of_set, default=-1) + 1)
         driver = table.key[0]
         boring = self._boring
-        for index, device in enumerate(table.devices):
-            row = self._row(driver, device, table.taints[index])
+        keys = self._reader.keys(driver, table.devices, table.taints)
+        for index, key in enumerate(keys):
+            row = self._rows.get(key)
+            if row is None:
+                row = self._rows[key] = self._compile_row(driver, table.devices[index], table.taints[index])
             if row in boring:
                 continue
             memberships = table.memberships[index] if table.memberships else ()
@@ -176,51 +176,9 @@ class Question:
         return self._facts[row]
 
     def row(self, table: PoolTable, index: int) -> int:
-        """Number of the row of a device."""
-        return self._row(table.key[0], table.devices[index], table.taints[index])
-
-    def _row(self, driver: str, device: Device, taints: tuple[DeviceTaint, ...]) -> int:
-        attributes = device.attributes
-        key = (
-            driver,
-            id(device)
-            if self._reads_all
-            else tuple([id(attributes.get(full, attributes.get(bare))) for full, bare in self._names(driver)]),
-            self._malformed(attributes),
-            device.allow_multiple_allocations,
-            bool(device.binding_conditions),
-            bool(device.consumes_counters),
-            tuple([(name, id(capacity)) for name, capacity in device.capacity.items()]),
-            tuple(map(id, taints)) if taints else None,
-        )
-        row = self._rows.get(key)
-        if row is None:
-            row = self._rows[key] = self._compile_row(driver, device, taints)
-            self._alive.append((device, taints))
-        return row
-
-    def _malformed(self, attributes: dict[str, DeviceAttribute]) -> bool:
-        """Whether the mere presence of an attribute makes every selector fail."""
-        for value in attributes.values():
-            if value.string is None and value.int is None and value.bool is None:
-                known = self._sound.get(id(value))
-                if known is None:
-                    known = self._sound[id(value)] = _is_sound(value)
-                    self._alive.append(value)
-                if not known:
-                    return True
-        return False
-
-    def _names(self, driver: str) -> tuple[tuple[str, str], ...]:
-        """The two spellings of each attribute that is read, as devices of a driver have it."""
-        found = self._names_by_driver.get(driver)
-        if found is None:
-            found = self._names_by_driver[driver] = tuple(
-                (full, name if domain == driver else full)
-                for domain, name in self._columns
-                for full in (f"{domain}/{name}" if domain else name,)
-            )
-        return found
+        """Number of the row of a device of a pool that `rows` was called for."""
+        (key,) = self._reader.keys(table.key[0], table.devices[index : index + 1], table.taints[index : index + 1])
+        return self._rows[key]
 
     def _compile_row(self, driver: str, device: Device, taints: tuple[DeviceTaint, ...]) -> int:
         env = _Env(driver, device)
@@ -363,7 +321,7 @@ class Question:
 
     def is_overgrown(self) -> bool:
         """Whether so many different devices came by that it is better to begin anew."""
-        return len(self._rows) > _MAX_ROWS
+        return len(self._rows) > _MAX_ROWS or len(self._reader) > _MAX_ROWS
 
     # Errors, worked out again for the message
 
@@ -429,7 +387,10 @@ class _Env:
         return program.evaluate(self._get())
 
 
-def _is_sound(value: DeviceAttribute) -> bool:
+def _is_sound(value: DeviceAttribute | DeviceCapacity) -> bool:
+    """Whether an attribute is well-formed; if not, its mere presence makes every selector fail."""
+    if not isinstance(value, DeviceAttribute):
+        return True
     try:
         device_env("", Device(name="", attributes={"value": value}))
     except CelError:
@@ -620,7 +581,6 @@ class _Compiler:
         self.features = features
         self.types: dict[object, RequestType] = {}
         self.value_tables: dict[tuple[str, str | None], int] = {}
-        self.alive: list[object] = []
 
     def compile(self) -> Question:
         question = self.question
@@ -661,7 +621,6 @@ class _Compiler:
             )
             question.has_every = question.has_every or any(each.every for each in slot.alternatives)
         self._note_reads()
-        question._alive.extend(self.alive)
         return question
 
     def _slot(self, number: int, claim: ResourceClaim, request: DeviceRequest) -> RequestSlot:
@@ -727,7 +686,7 @@ class _Compiler:
                 capacity,
                 admin,
             )
-            self.alive.append(device_class)
+            self.question.alive.append(device_class)
         return found
 
     def _selector(self, expression: str) -> Program | CelError:
@@ -796,6 +755,5 @@ class _Compiler:
             if entry.derived is None:
                 domain, _, name = entry.attribute.rpartition("/")
                 columns[domain, name] = None
-        self.question._columns = tuple(columns)
-        self.question._reads_all = whole
+        self.question._reader = Reader(columns, whole, _is_sound)
 
