@@ -31,22 +31,29 @@ class Devices:
         }
 
     def details(self, result: api.DeviceRequestAllocationResult) -> str:
-        """A line such as `model=R48, memory=48Gi, numaNode=1`; for a share what it consumes of the whole."""
+        """A line such as `model=R48, memory=48Gi, numaNode=1`; for a share first what it consumes of the whole."""
         device = self._devices.get((result.driver, result.pool, result.device))
         if device is None:
             return "no longer published"
-        facts = {name.rpartition("/")[2]: _value(attribute) for name, attribute in device.attributes.items()}
-        for name, capacity in device.capacity.items():
-            consumed = result.consumed_capacity.get(name)
-            facts[name.rpartition("/")[2]] = (
-                f"{consumed}/{capacity.value}" if consumed is not None else str(capacity.value)
-            )
-        shown = sorted((name for name in facts if not _matches(name, _SILENT)), key=lambda name: (_rank(name), name))
-        remarks = [f"{name}={facts[name]}" for name in shown[:_SHOWN]]
+        facts = {_short(name): _value(attribute) for name, attribute in device.attributes.items()}
+        facts |= {_short(name): str(capacity.value) for name, capacity in device.capacity.items()}
+        shares = [
+            f"{_short(name)}={consumed} of {device.capacity[name].value}"
+            for name, consumed in result.consumed_capacity.items()
+            if name in device.capacity
+        ]
+        silent = {_short(name) for name in result.consumed_capacity}
+        telling = (name for name in facts if name not in silent and not _matches(name, _SILENT))
+        shown = sorted(telling, key=lambda name: (_rank(name), name))[:_SHOWN]
+        remarks = [*shares, *(f"{name}={facts[name]}" for name in shown)]
         if result.admin_access:
             remarks.append("admin access")
         remarks += [f"tainted {taint.key}:{taint.effect}" for taint in device.taints]
         return ", ".join(remarks)
+
+
+def _short(name: str) -> str:
+    return name.rpartition("/")[2]
 
 
 def _matches(name: str, parts: Iterable[str]) -> bool:

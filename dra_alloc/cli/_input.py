@@ -26,7 +26,7 @@ _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 
 
 def input_options(function: Function) -> Function:
-    """The options `-f`, `-R`, `--strict`, passed as `objects`: all objects that were read, in order."""
+    """The options `-f`, `-R`, `--strict`, passed as `objects`: all objects that were read, in order (a `Loaded`)."""
 
     @click.option(
         "-f",
@@ -55,14 +55,13 @@ def read(files: Iterable[Path], *, recursive: bool = False, strict: bool = False
     loaded = load(*sources, strict=strict)
     for warning in loaded.warnings:
         note(f"warning: {warning}")
-    objects = list(loaded)
-    if not objects:
+    if not loaded:
         skipped = Counter(loaded.skipped)
         kinds = (
             f"; skipped: {', '.join(f'{count} {kind}' for kind, count in sorted(skipped.items()))}" if skipped else ""
         )
         note(f"warning: no object of Dynamic Resource Allocation in the input{kinds}")
-    return objects
+    return loaded
 
 
 def cluster_of(objects: Sequence[Any]) -> Cluster:

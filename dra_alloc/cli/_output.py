@@ -48,10 +48,10 @@ def emit(value: object, output: str) -> None:
 
 
 def new_table(*columns: str) -> Table:
-    """A table in the manner of kubectl: no lines, headings in capitals, long cells folded."""
+    """A table in the manner of kubectl: no lines, headings in capitals; where it is too wide, the last column folds."""
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
     for column in columns:
-        table.add_column(column.upper(), overflow="fold")
+        table.add_column(column.upper(), overflow="fold", no_wrap=column != columns[-1])
     return table
 
 

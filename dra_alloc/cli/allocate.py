@@ -97,7 +97,7 @@ def command(
 
 
 def _ask(allocator: Allocator, question: Question, node: str | None) -> Answer:
-    # A claim that an earlier pod shares has got its devices meanwhile.
+    # A claim that it shares with an earlier pod has got its devices meanwhile.
     known = allocator.cluster
     claims = [known.get("ResourceClaim", claim.metadata.key) or claim for claim in question.claims]
     try:
@@ -119,8 +119,8 @@ def _print(answers: Sequence[Answer], devices: Devices, nodes: int, node: str | 
             out.print(f"{title}: error", style="bold red")
             out.print(Padding(str(answer.error), (0, 0, 0, 2)))
         elif answer.allocations is None:
-            where = f"on node {node}" if node else f"on none of {nodes} nodes"
-            out.print(f"{title}: does not fit {where}", style="bold yellow")
+            where = f"does not fit on node {node}" if node else f"fits on none of {nodes} nodes"
+            out.print(f"{title}: {where}", style="bold yellow")
         else:
             out.print(f"{title}: fits on node {answer.node}", style="bold green")
             table = new_table("claim", "request", "device", "details")

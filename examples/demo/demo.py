@@ -48,12 +48,12 @@ def main() -> None:
     fitting = sum(answer["fits"] for answer in answers)
     out.print(f"\n{fitting} of {len(answers)} pods have got all their devices. To go on:\n")
     for line in (
-        "dra-alloc allocate -f examples/demo                         the same as a table",
-        "dra-alloc allocate -f examples/demo --pod trainer-2 -o json one pod alone, for programs",
-        "dra-alloc nodes -f examples/demo                            where each would fit if it were the only one",
-        "docs/getting-started.md                                     the same from Python",
+        "dra-alloc allocate -f examples/demo                     the same as a table",
+        "dra-alloc allocate -f examples/demo --pod trainer-0     one pod alone",
+        "dra-alloc nodes -f examples/demo                        where each fits if it is the only one",
+        "docs/getting-started.md                                 the same from Python",
     ):
-        out.print(Padding(line, (0, 0, 0, 2)))
+        out.print(f"  {line}")
 
 
 def decide() -> list[dict[str, Any]]:
@@ -67,54 +67,63 @@ def decide() -> list[dict[str, Any]]:
     return answers
 
 
-def cluster_tree(objects: Iterable[object], slices: Iterable[api.ResourceSlice]) -> Tree:
-    """Nodes, and on each what its drivers publish."""
-    tree = Tree("", hide_root=True, guide_style="dim")
-    branches = {
-        found.metadata.name: tree.add(f"[bold]{found.metadata.name}[/]")
+def cluster_tree(objects: list[Any], slices: list[api.ResourceSlice]) -> Tree:
+    """Nodes, and on each what its drivers publish and who uses it already."""
+    holders = {
+        (result.driver, result.pool, result.device): found.metadata.key
         for found in objects
-        if isinstance(found, api.Node)
+        if isinstance(found, api.ResourceClaim) and found.status and found.status.allocation
+        for result in found.status.allocation.devices.results
     }
-    for found in slices:
-        if found.spec.node_name is None:
-            continue
-        branch = branches[found.spec.node_name]
-        for counters in found.spec.shared_counters:
-            amounts = ", ".join(f"{counter.value} {name}" for name, counter in counters.counters.items())
-            branch.add(f"{found.spec.driver}/{counters.name}: {amounts}, to be cut up")
-        for device in found.spec.devices:
-            if device.consumes_counters:
-                continue
-            facts = [str(value.string or value.int) for name, value in device.attributes.items() if name != "type"]
-            facts += [f"{capacity.value} {name}" for name, capacity in device.capacity.items()]
-            shared = ", shared" if device.allow_multiple_allocations else ""
-            taint = "".join(f" [red]tainted: {taint.key}[/]" for taint in device.taints)
-            branch.add(f"{found.spec.driver}/{device.name}: {', '.join(facts)}{shared}{taint}")
-        partitions = sum(bool(device.consumes_counters) for device in found.spec.devices)
-        if partitions:
-            branch.add(f"{partitions} ways to do so, from whole cards to quarters")
-    for branch in branches.values():
+    tree = Tree("", hide_root=True, guide_style="dim")
+    for node in (found for found in objects if isinstance(found, api.Node)):
+        branch = tree.add(f"[bold]{node.metadata.name}[/]")
+        for found in (found for found in slices if found.spec.node_name == node.metadata.name):
+            for counters in found.spec.shared_counters:
+                amounts = ", ".join(f"{name}={counter.value}" for name, counter in counters.counters.items())
+                branch.add(f"{found.spec.driver}/{counters.name}: {amounts}, can be cut up")
+            ways = [device for device in found.spec.devices if device.consumes_counters]
+            if ways:
+                branch.add(f"{len(ways)} ways to do so, from whole cards to quarters")
+            for device in found.spec.devices:
+                if device not in ways:
+                    holder = holders.get((found.spec.driver, found.spec.pool.name, device.name))
+                    branch.add(f"{found.spec.driver}/{device.name}: {facts(device)}" + remarks(device, holder))
         if not branch.children:
             branch.add("[dim]no devices[/]")
     return tree
 
 
+def facts(device: api.Device) -> str:
+    """Attributes and capacities of a device."""
+    shown = {name: str(value.string or value.int) for name, value in device.attributes.items() if name != "type"}
+    shown |= {name: str(capacity.value) for name, capacity in device.capacity.items()}
+    return ", ".join(f"{name.rpartition('/')[2]}={value}" for name, value in shown.items())
+
+
+def remarks(device: api.Device, holder: str | None) -> str:
+    """What hinders or allows its use."""
+    shared = " [cyan]shared[/]" if device.allow_multiple_allocations else ""
+    held = f" [yellow]in use: {holder}[/]" if holder else ""
+    return shared + held + "".join(f" [red]tainted: {taint.key.rpartition('/')[2]}[/]" for taint in device.taints)
+
+
 def tell(out: Console, number: int, answer: dict[str, Any], story: str) -> None:
     """What a pod wants, and what came of it."""
     out.print(f"\n{number:2}. [bold]{answer['pod']}[/]")
-    out.print(Padding(story, (0, 0, 0, 4)))
+    out.print(Padding(story, (0, 0, 0, 4), expand=False))
     if not answer["fits"]:
         reason = answer["error"]["message"] if answer["error"] else "it fits on no node, and waits"
-        out.print(Padding(f"[yellow]✘ {reason}[/]", (0, 0, 0, 4)))
+        out.print(Padding(f"[yellow]✘ {reason}[/]", (0, 0, 0, 4), expand=False))
         return
-    out.print(Padding(f"[green]✔ on {answer['node']}:[/]", (0, 0, 0, 4)))
+    out.print(Padding(f"[green]✔ on {answer['node']}:[/]", (0, 0, 0, 4), expand=False))
     for result in results(answer):
         line = f"{result['request']:12} {result['driver']}/{result['device']}"
         for name, amount in result.get("consumedCapacity", {}).items():
             line += f", {amount} of its {name}"
         if result.get("adminAccess"):
-            line += ", to look at"
-        out.print(Padding(line, (0, 0, 0, 6)))
+            line += " (to look at)"
+        out.print(Padding(line, (0, 0, 0, 6), expand=False))
 
 
 def results(answer: dict[str, Any]) -> Iterable[dict[str, Any]]:
