@@ -119,7 +119,7 @@ def _print(answers: Sequence[Answer], devices: Devices, nodes: int, node: str | 
             out.print(f"{title}: error", style="bold red")
             out.print(Padding(str(answer.error), (0, 0, 0, 2)))
         elif answer.allocations is None:
-            where = f"does not fit on node {node}" if node else f"fits on none of {nodes} nodes"
+            where = f"does not fit on node {node}" if node else f"fits on none of {nodes} node{'s' * (nodes != 1)}"
             out.print(f"{title}: {where}", style="bold yellow")
         else:
             out.print(f"{title}: fits on node {answer.node}", style="bold green")

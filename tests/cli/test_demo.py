@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,11 +16,10 @@ def test_the_demo_tells_what_each_pod_gets(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     lines = [line.strip() for line in done.stdout.splitlines()]
-    outcome = {
-        line.partition(". ")[2]: next(later for later in lines[number:] if later[:1] in "✔✘" and later)
-        for number, line in enumerate(lines)
-        if line[:1].isdigit() and ". " in line
-    }
+    told = [
+        (found[1], number) for number, line in enumerate(lines) if (found := re.fullmatch(r"\d+\. (\S+/\S+)", line))
+    ]
+    outcome = {pod: next(line for line in lines[number:] if re.match("[✔✘]", line)) for pod, number in told}
     assert outcome == {
         "default/trainer-0": "✔ on node-1:",
         "default/trainer-1": "✔ on node-2:",
