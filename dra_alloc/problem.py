@@ -142,30 +142,40 @@ class Question:
         return found
 
     def _compile_rows(self, table: PoolTable) -> PoolRows:
+        driver = table.key[0]
+        numbers = []
+        for index, key in enumerate(self._reader.keys(driver, table.devices, table.taints)):
+            row = self._rows.get(key)
+            if row is None:
+                row = self._rows[key] = self._compile_row(driver, table.devices[index], table.taints[index])
+            numbers.append(row)
+        if not table.draws:
+            rows = _core.PoolRows(self.tables, (), (), 0)
+            rows.add_plain(numbers, table.slice_of, self._boring)
+            return rows
         block_of_set = table.blocks
         sets = {name: number for number, name in enumerate(table.sets)}
         blocks_of_columns = [block_of_set[sets[name]] for name, _ in table.columns]
         rows = _core.PoolRows(self.tables, blocks_of_columns, block_of_set, max(block_of_set, default=-1) + 1)
-        driver = table.key[0]
-        boring = self._boring
-        keys = self._reader.keys(driver, table.devices, table.taints)
-        for index, key in enumerate(keys):
-            row = self._rows.get(key)
-            if row is None:
-                row = self._rows[key] = self._compile_row(driver, table.devices[index], table.taints[index])
-            if row in boring:
+        for index, row in enumerate(numbers):
+            if row in self._boring:
                 continue
-            memberships = table.memberships[index] if table.memberships else ()
+            memberships = table.memberships[index]
             rows.add(
                 index,
                 table.slice_of[index],
                 row,
                 block_of_set[memberships[0][0]] if memberships else -1,
-                table.unit_draws(index) if table.draws else (),
+                table.unit_draws(index),
                 [(number, self.groups(groups)) for number, groups in memberships],
                 any(groups == AT_ODDS for _, groups in memberships),
             )
         return rows
+
+    def keys(self, table: PoolTable) -> list[object]:
+        """A key for each device of a pool: equal keys, equal meaning to the question, use and counters aside."""
+        found: list[object] = self._reader.keys(table.key[0], table.devices, table.taints)
+        return found
 
     def groups(self, names: Sequence[str]) -> list[int]:
         """Numbers of compatibility groups."""
@@ -261,20 +271,37 @@ class Question:
             taken.append(amount)
         return True, tuple(taken)
 
-    def _values(self, entry: ValueTable, driver: str, device: Device, env: _Env) -> int:
-        """The set of values of an attribute: its number, -1 for none, -2 for an error."""
+    def constraint_values(
+        self, slot: int, alternative: int, constraint: int, driver: str, device: Device
+    ) -> frozenset[tuple[str, object]] | None:
+        """The values (type, value) that a constraint, numbered over all claims, looks at on a device.
+
+        None if the constraint does not concern the alternative, empty if the device has no such values. Raises CelError
+        where a derived attribute fails.
+        """
+        number = self._table_of.get((slot, alternative, constraint))
+        if number is None:
+            return None
+        return self._found_values(self._value_tables[number], driver, device, _Env(driver, device))
+
+    def _found_values(
+        self, entry: ValueTable, driver: str, device: Device, env: _Env
+    ) -> frozenset[tuple[str, object]]:
         lists = self.features.DRAListTypeAttributes
         if entry.derived is not None:
-            try:
-                found = _derived_values(env.derive(entry.derived), lists)
-            except CelError:
-                return -2
-        else:
-            domain, _, name = entry.attribute.rpartition("/")
-            attribute = device.attributes.get(entry.attribute)
-            if attribute is None and domain == driver:
-                attribute = device.attributes.get(name)
-            found = _attribute_values(attribute, lists) if attribute is not None else frozenset()
+            return _derived_values(env.derive(entry.derived), lists)
+        domain, _, name = entry.attribute.rpartition("/")
+        attribute = device.attributes.get(entry.attribute)
+        if attribute is None and domain == driver:
+            attribute = device.attributes.get(name)
+        return _attribute_values(attribute, lists) if attribute is not None else frozenset()
+
+    def _values(self, entry: ValueTable, driver: str, device: Device, env: _Env) -> int:
+        """The set of values of an attribute: its number, -1 for none, -2 for an error."""
+        try:
+            found = self._found_values(entry, driver, device, env)
+        except CelError:
+            return -2
         if not found:
             return -1
         numbers = frozenset(self._value_numbers.setdefault(value, len(self._value_numbers)) for value in found)
