@@ -48,10 +48,13 @@ class Constants:
         return self.values[node]
 
 
-def fold(root: Node, expression: str) -> Constants:
-    """Find the constants of a checked tree. Raises CelError for those that are errors."""
+def fold(root: Node, expression: str, *, mixed: bool = False) -> Constants:
+    """Find the constants of a checked tree. Raises CelError for those that are errors.
+
+    mixed: lists and maps may hold values of several static types.
+    """
     folder = _Folder(expression)
-    run(folder.visit(root, False))
+    run(folder.visit(root, mixed))
     return folder.constants
 
 

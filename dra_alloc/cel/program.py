@@ -158,14 +158,14 @@ class _Failure(NamedTuple):
 
 
 def _build(expression: str, list_attributes: bool, wrong_type: Callable[[StaticType], str | None],
-           convert: Callable[[Value], Any]) -> Program | _Failure:
+           convert: Callable[[Value], Any], *, mixed: bool = False) -> Program | _Failure:
     try:
         root = parse(expression)
         check(root, expression, list_attributes=list_attributes)
         problem = wrong_type(root.type)
         if problem is not None:
             raise CelError(problem, expression, 0)
-        return Program(expression, root, fold(root, expression), convert)
+        return Program(expression, root, fold(root, expression, mixed=mixed), convert)
     except CelError as error:
         return _Failure(error.message, error.expression, error.offset)
 
@@ -177,7 +177,8 @@ def _selector(expression: str, list_attributes: bool) -> Program | _Failure:
 
 @lru_cache(maxsize=MAX_PROGRAMS)
 def _derived(expression: str) -> Program | _Failure:
-    return _build(expression, True, _derived_type, _as_derived)
+    # `[device.attributes["d"].x, 7]` is a list of attributes and literals: what its elements are shows when it is made.
+    return _build(expression, True, _derived_type, _as_derived, mixed=True)
 
 
 def _checked(program: Program | _Failure) -> Program:
