@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from dra_alloc.api import Model
+from dra_alloc.api import KubernetesObject
 from dra_alloc.codec.sources import Loaded, Origin, load
 from dra_alloc.gates import Features
 from dra_alloc.lint._claims import check_claims
@@ -18,11 +18,27 @@ from dra_alloc.lint._fixes import Fixed, apply_fixes
 from dra_alloc.lint._objects import check_objects
 from dra_alloc.lint._pods import check_pods
 from dra_alloc.lint._pools import check_pools, check_rules
-from dra_alloc.lint._sarif import to_sarif
+from dra_alloc.lint._rewrite import Rewritten, Unfixed, first_lines, rewrite_files
+from dra_alloc.lint._sarif import split_origin, to_sarif
 from dra_alloc.lint._standard import check_standard
 from dra_alloc.lint._world import World
 
-__all__ = ["RULES", "Finding", "Fix", "Fixed", "Rule", "Severity", "apply_fixes", "check", "to_sarif"]
+__all__ = [
+    "RULES",
+    "Finding",
+    "Fix",
+    "Fixed",
+    "Rewritten",
+    "Rule",
+    "Severity",
+    "Unfixed",
+    "apply_fixes",
+    "check",
+    "first_lines",
+    "rewrite_files",
+    "split_origin",
+    "to_sarif",
+]
 
 
 def check(objects: object, *, features: Features | None = None, codes: Iterable[str] | None = None) -> list[Finding]:
@@ -43,7 +59,7 @@ def check(objects: object, *, features: Features | None = None, codes: Iterable[
     return sorted(found, key=lambda finding: finding.index)
 
 
-def _read(objects: object) -> tuple[Sequence[Model], Sequence[Origin]]:
+def _read(objects: object) -> tuple[Sequence[KubernetesObject], Sequence[Origin]]:
     from dra_alloc.cluster import Cluster
 
     source = list(objects) if isinstance(objects, Cluster) else objects

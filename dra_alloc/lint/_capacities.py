@@ -14,7 +14,7 @@ from dra_alloc.api import (
     DeviceClaim,
     DeviceSubRequest,
     ExactDeviceRequest,
-    Model,
+    KubernetesObject,
     Quantity,
     ResourceClaim,
     ResourceClaimTemplate,
@@ -56,7 +56,8 @@ def _unknown(item: Item, body: Body, where: str, name: str, rows: Sequence[Row])
     given = body.spec.capacity.requests if body.spec.capacity else {}
     if len(alike) == 1 and alike[0] not in given and all(alike[0] in row.device.capacity for row in rows):
         fix = _rename(body, name, alike[0])
-    near = alike or difflib.get_close_matches(name[:128], known, n=1)
+    short = {key.rpartition("/")[2]: key for key in known}
+    near = alike or [short[key] for key in difflib.get_close_matches(name.rpartition("/")[2][:128], short, n=1)]
     hint = f"did you mean {near[0]!r}?" if near else f"they have {', '.join(known[:8]) or 'no capacities'}"
     return finding(
         item, "capacity-unknown", f"{where}[{name}]", "no device that it may get has this capacity", hint, fix
@@ -122,7 +123,7 @@ def _rename(body: Body, old: str, new: str | None) -> Fix:
     return Fix(description, lambda obj: (_renamed(obj, body.reference, old, new),))
 
 
-def _renamed(obj: Model, reference: str, old: str, new: str | None) -> Model:
+def _renamed(obj: KubernetesObject, reference: str, old: str, new: str | None) -> KubernetesObject:
     """The claim or template with one capacity of a request under another name, or without it."""
     if isinstance(obj, ResourceClaim):
         spec = attrs.evolve(obj.spec, devices=_in_claim(obj.spec.devices, reference, old, new))

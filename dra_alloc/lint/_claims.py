@@ -14,7 +14,6 @@ from dra_alloc.lint._classes import failed_selector
 from dra_alloc.lint._constraints import check_constraints
 from dra_alloc.lint._findings import Finding
 from dra_alloc.lint._requests import Body, Request, requests_of
-from dra_alloc.lint._supply import most_on_a_node
 from dra_alloc.lint._world import Item, Published, Selection, World, finding
 
 __all__ = ["check_claims"]
@@ -51,7 +50,7 @@ def _check(world: World, item: Item, claim: DeviceClaim, path: str) -> Iterator[
 
 
 def _admin_access(world: World, item: Item, requests: list[Request]) -> Iterator[Finding]:
-    name = item.obj.metadata.namespace or "default"  # type: ignore[attr-defined]
+    name = item.obj.metadata.namespace or "default"
     namespace = world.namespaces.get(name)
     if namespace is None or namespace.metadata.labels.get(ADMIN_ACCESS_LABEL) == "true":
         return
@@ -92,8 +91,7 @@ def _no_class(world: World, item: Item, body: Body) -> Iterator[Finding]:
 
 
 def _no_match(world: World, item: Item, body: Body, of_class: Selection) -> Iterator[Finding]:
-    total = sum(len(row.members) for row in of_class.rows)
-    name = body.spec.device_class_name
+    total, name = of_class.total, body.spec.device_class_name
     alone = [
         index for index, selector in enumerate(body.spec.selectors) if not world.select(of_class.rows, (selector,)).rows
     ]
@@ -108,7 +106,7 @@ def _no_match(world: World, item: Item, body: Body, of_class: Selection) -> Iter
 
 
 def _numbers(item: Item, body: Body, selection: Selection) -> Iterator[Finding]:
-    most = most_on_a_node(selection.rows)
+    most = selection.most_on_a_node
     if most is not None and most < body.fewest:
         message = f"asks for {body.fewest} devices, no node has more than {most}"
         yield finding(item, "too-few-devices", f"{body.path}.count", message, f"at most {most}")
@@ -125,7 +123,8 @@ def _taints(world: World, item: Item, body: Body, selection: Selection) -> Itera
                 return
             blocking[describe(taint)] += 1
     kinds = ", ".join(f"{name} ({count})" for name, count in blocking.most_common(3))
-    message = f"all {sum(blocking.values())} devices that it could get have taints that it does not tolerate: {kinds}"
+    total = sum(blocking.values())
+    message = f"every device that it could get ({total}) has a taint that it does not tolerate: {kinds}"
     yield finding(item, "missing-toleration", f"{body.path}.tolerations", message, "tolerations for them")
 
 

@@ -11,20 +11,54 @@ from dra_alloc.errors import CelError
 from dra_alloc.lint._findings import Finding
 from dra_alloc.lint._requests import Body, Request
 from dra_alloc.lint._standard import bridge_hint
-from dra_alloc.lint._supply import most_of_one_value, most_values
+from dra_alloc.lint._supply import Summary, can_differ, can_match, summarize
 from dra_alloc.lint._values import Values, derived_values, published, published_values, shown_values
 from dra_alloc.lint._world import Item, Row, Selection, World, finding
 
 __all__ = ["check_constraints"]
 
 
-@attrs.define
+@attrs.frozen(eq=False)
 class _Compared:
-    """What a constraint compares: values by row of devices, those of each request, how many devices there must be."""
+    """What a request has to compare: values by row, their summary, and derived attributes that fail."""
 
-    rows: dict[Row, Values] = attrs.field(factory=dict)
-    of_request: dict[str, Values] = attrs.field(factory=dict)
-    needed: int = 0
+    rows: Mapping[Row, Values]
+    summary: Summary
+    failed: bool
+
+
+class _Values:
+    """What requests have to compare, gathered once for all requests with the same devices and expressions."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._found: dict[tuple[object, ...], tuple[_Compared, tuple[Row, ...]]] = {}
+
+    def of(self, body: Body, rows: tuple[Row, ...], name: str) -> _Compared:
+        """The values of an attribute on the devices of a request."""
+        derived = self._world.features.DRADerivedAttributes
+        expression = next((item.expression for item in body.spec.derived_attributes if item.name == name), None)
+        key = (id(rows), name, expression if derived else None)
+        found = self._found.get(key)
+        if found is None:
+            # The rows are kept with it, so that their id stays theirs.
+            found = self._found[key] = (self._gather(body, rows, name), rows)
+        return found[0]
+
+    def _gather(self, body: Body, rows: tuple[Row, ...], name: str) -> _Compared:
+        values: dict[Row, Values] = {}
+        failed = False
+        for row in rows:
+            found: Values | CelError | None = None
+            if self._world.features.DRADerivedAttributes:
+                found = derived_values(row, body, name)
+            if found is None:
+                found = published_values(row, name, self._world.features)
+            if isinstance(found, CelError):
+                failed = True
+            elif found is not None:
+                values[row] = found
+        return _Compared(values, summarize(values.items()), failed)
 
 
 def check_constraints(
@@ -44,20 +78,11 @@ def check_constraints(
             if body.reference in selections:
                 yield from _derived(world, item, body, selections[body.reference].rows)
     for index, constraint in enumerate(claim.constraints):
-        where = f"{path}.constraints[{index}]"
-        match, distinct = constraint.match_attribute, constraint.distinct_attribute
-        name = match if match is not None else distinct
-        if not name:
-            continue
-        compared = _Compared()
-        missing = list(_compare(world, item, constraint, name, where, requests, selections, compared))
-        yield from missing
-        if missing:
-            continue
-        if match is not None:
-            yield from _match(item, f"{where}.matchAttribute", compared)
-        else:
-            yield from _distinct(item, f"{where}.distinctAttribute", compared)
+        name = constraint.match_attribute or constraint.distinct_attribute
+        if name:
+            field = "matchAttribute" if constraint.match_attribute else "distinctAttribute"
+            where = f"{path}.constraints[{index}].{field}"
+            yield from _constraint(world, item, constraint, name, where, requests, selections)
 
 
 def _derived(world: World, item: Item, body: Body, rows: Sequence[Row]) -> Iterator[Finding]:
@@ -84,7 +109,7 @@ def _derived(world: World, item: Item, body: Body, rows: Sequence[Row]) -> Itera
             yield finding(item, "derived-attribute-shadows", f"{where}.name", message, hint)
 
 
-def _compare(
+def _constraint(
     world: World,
     item: Item,
     constraint: DeviceConstraint,
@@ -92,59 +117,46 @@ def _compare(
     where: str,
     requests: Sequence[Request],
     selections: Mapping[str, Selection],
-    compared: _Compared,
 ) -> Iterator[Finding]:
-    """Gather what is compared; findings where a request has nothing to compare."""
-    field = "matchAttribute" if constraint.match_attribute is not None else "distinctAttribute"
+    gather = world.memo("constraint values", _Values)
+    groups: dict[int, tuple[_Compared, int, list[str]]] = {}
+    doubtful = False
     for request in requests:
-        meant = [body for body in request.bodies if body.is_meant_by(constraint)]
-        known = [body for body in meant if body.reference in selections]
-        values: dict[Row, Values] = {}
-        for body in known:
-            rows = selections[body.reference].rows
-            of_body = {row: found for row in rows if (found := _values(world, row, body, name)) is not None}
-            if not of_body:
+        known = [
+            (body, gather.of(body, selections[body.reference].rows, name))
+            for body in request.bodies
+            if body.is_meant_by(constraint) and body.reference in selections
+        ]
+        for body, compared in known:
+            if not compared.rows and not compared.failed:
                 message = f"no device that {body.reference!r} may get has {name}"
-                hint = bridge_hint(world, name, body.reference, rows)
-                yield finding(item, "attribute-not-published", f"{where}.{field}", message, hint)
-            for row, found in of_body.items():
-                values[row] = values.get(row, frozenset()) | found
-        for row, found in values.items():
-            compared.rows[row] = compared.rows.get(row, frozenset()) | found
-        # A request that may be served by an alternative out of the constraint, or one not known, bounds nothing.
-        if meant and len(known) == len(request.bodies):
-            compared.of_request[request.name] = frozenset().union(*values.values())
-            compared.needed += request.fewest
+                hint = bridge_hint(world, name, body.reference, selections[body.reference].rows)
+                yield finding(item, "attribute-not-published", where, message, hint)
+            doubtful = doubtful or not compared.rows or compared.failed
+        # A request that may be served by an alternative out of the constraint, or one not known, bounds nothing; nor
+        # do alternatives that have different devices.
+        if known and len(known) == len(request.bodies) and len({id(compared) for _, compared in known}) == 1:
+            compared = known[0][1]
+            _, needed, names = groups.get(id(compared), (compared, 0, []))
+            groups[id(compared)] = (compared, needed + request.fewest, [*names, request.name])
+    if groups and not doubtful:
+        yield from _possible(item, constraint, where, list(groups.values()))
 
 
-def _values(world: World, row: Row, body: Body, name: str) -> Values | None:
-    if world.features.DRADerivedAttributes:
-        derived = derived_values(row, body, name)
-        if derived is not None:
-            # What fails is told for itself; here it must not look like a value, nor like none.
-            return frozenset({("failed", id(row))}) if isinstance(derived, CelError) else derived
-    return published_values(row, name, world.features)
-
-
-def _match(item: Item, where: str, compared: _Compared) -> Iterator[Finding]:
-    if any(kind == "failed" for values in compared.rows.values() for kind, _ in values):
-        return
-    sets = compared.of_request
-    if len(sets) > 1 and not frozenset.intersection(*sets.values()):
-        parts = "; ".join(f"{name}: {shown_values(values)}" for name, values in sets.items())
-        yield finding(item, "match-never-holds", where, f"the requests have no value in common ({parts})")
-        return
-    most = most_of_one_value(tuple(compared.rows), lambda row: compared.rows[row])
-    if most is not None and most < compared.needed:
-        message = f"needs {compared.needed} devices with one value, no node has more than {most}"
-        yield finding(item, "match-never-holds", where, message)
-
-
-def _distinct(item: Item, where: str, compared: _Compared) -> Iterator[Finding]:
-    # A device with an empty list differs from every other one.
-    if not all(compared.rows.values()) or not compared.rows:
-        return
-    most = most_values(tuple(compared.rows), lambda row: compared.rows[row])
-    if most < compared.needed:
-        message = f"needs {compared.needed} devices that differ, no node has more than {most} values"
-        yield finding(item, "distinct-too-few-values", where, message, f"at most {most} devices, or another attribute")
+def _possible(
+    item: Item, constraint: DeviceConstraint, where: str, groups: Sequence[tuple[_Compared, int, list[str]]]
+) -> Iterator[Finding]:
+    needs = [(compared.summary, needed) for compared, needed, _ in groups]
+    parts = [(" and ".join(names), compared.summary, needed) for compared, needed, names in groups]
+    total = sum(needed for _, needed in needs)
+    if constraint.match_attribute:
+        if not frozenset.intersection(*(summary.values for summary, _ in needs)):
+            shown = "; ".join(f"{name}: {shown_values(summary.values)}" for name, summary, _ in parts)
+            yield finding(item, "match-never-holds", where, f"the requests have no value in common ({shown})")
+        elif not can_match(needs):
+            shown = ", ".join(f"{needed} for {name}" for name, _, needed in parts)
+            yield finding(item, "match-never-holds", where, f"no node has so many devices with one value ({shown})")
+    elif not can_differ(needs):
+        most = max(len(summary.values) for summary, _ in needs)
+        message = f"needs {total} devices that differ; no node has so many values, and there are {most} in all"
+        yield finding(item, "distinct-too-few-values", where, message, "fewer devices, or another attribute")

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from dra_alloc.api import Model
+from dra_alloc.api import KubernetesObject
 
 __all__ = ["RULES", "Finding", "Fix", "Rule", "Severity"]
 
@@ -35,7 +35,7 @@ class Fix:
     """A change that is certainly right. `apply` gives the objects that stand in place of the object of the finding."""
 
     description: str
-    apply: Callable[[Any], tuple[Model, ...]] = attrs.field(eq=False, repr=False)
+    apply: Callable[[Any], tuple[KubernetesObject, ...]] = attrs.field(eq=False, repr=False)
 
 
 @attrs.frozen

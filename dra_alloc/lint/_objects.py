@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dra_alloc.api import DeviceClass, DeviceTaintRule, Model, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from dra_alloc.api import (
+    DeviceClass,
+    DeviceTaintRule,
+    KubernetesObject,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
 from dra_alloc.codec.validation import COUNTERS_WITH_DEVICES, validate, warnings
 from dra_alloc.lint._findings import Finding, Fix
 from dra_alloc.lint._world import World, finding
@@ -27,7 +34,7 @@ def check_objects(world: World) -> Iterator[Finding]:
         for warning in warnings(obj, features=world.features):
             code = "field-not-stored" if warning.message == "is not stored" else "questionable-value"
             yield finding(item, code, warning.path, warning.message, warning.hint)
-        preferred = str(getattr(type(obj), "api_version", ""))
+        preferred = obj.api_version
         written = item.origin.api_version
         if written and written != preferred:
             yield finding(
@@ -39,13 +46,13 @@ def check_objects(world: World) -> Iterator[Finding]:
                 _rewrite(obj, preferred),
             )
         name = (type(obj).__name__, item.label)
-        if obj.metadata.name and name in seen:  # type: ignore[attr-defined]
+        if obj.metadata.name and name in seen:
             yield finding(
-                item, "duplicate-object", "metadata.name", "the same name as an object before it", "another name"
+                item, "duplicate-object", "metadata.name", "replaces the object of this name before it", "another name"
             )
         seen[name] = item.index
 
 
-def _rewrite(obj: Model, version: str) -> Fix | None:
+def _rewrite(obj: KubernetesObject, version: str) -> Fix | None:
     # Objects are always written in the version to use, so that the fix changes nothing else.
     return Fix(f"write it in {version}", lambda current: (current,)) if isinstance(obj, REWRITABLE) else None

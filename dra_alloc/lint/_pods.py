@@ -36,7 +36,7 @@ def check_pods(world: World) -> Iterator[Finding]:
 
 
 def _namespace(item: Item) -> str:
-    return str(item.obj.metadata.namespace or "default")  # type: ignore[attr-defined]
+    return str(item.obj.metadata.namespace or "default")
 
 
 def _missing(

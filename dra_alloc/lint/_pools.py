@@ -74,7 +74,9 @@ def _fault(world: World, table: PoolTable) -> Iterator[Finding]:
 
 
 def _counters(world: World, table: PoolTable) -> Iterator[Finding]:
-    if table.fault or not table.columns:
+    # Of counters in one slice with devices nothing can be said before they are taken apart.
+    mixed = any(part.spec.devices and part.spec.shared_counters for part in table.slices)
+    if table.fault or mixed:
         return
     used = {column for draws in table.draws for column, nano in draws if nano}
     for column, (counter_set, counter) in enumerate(table.columns):

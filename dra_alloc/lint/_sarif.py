@@ -10,11 +10,11 @@ from typing import Any
 import dra_alloc
 from dra_alloc.lint._findings import RULES, Finding, Severity
 
-__all__ = ["to_sarif"]
+__all__ = ["split_origin", "to_sarif"]
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
-_ITEM = re.compile(r"(?P<file>.*?)(?:\[(?P<document>[0-9]+)\])?(?: items\[[0-9]+\])*", re.DOTALL)
+_ITEM = re.compile(r"(?P<file>.*?)(?:\[(?P<document>[0-9]+)\])?(?:\[[0-9]+\])?(?: items\[[0-9]+\])*", re.DOTALL)
 
 
 def to_sarif(findings: Iterable[Finding], *, lines: Mapping[str, Iterable[int]] | None = None) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from dra_alloc.api import DeviceAttribute
 from dra_alloc.features.standard import NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, attribute_problems
@@ -21,6 +22,7 @@ _SPELLINGS = {
 _STANDARD = {spelling: name for name, spellings in _SPELLINGS.items() for spelling in spellings}
 
 
+@lru_cache(maxsize=4096)
 def standard_name(name: str) -> str | None:
     """The standard attribute that a name stands for; None if it stands for none."""
     return _STANDARD.get(re.sub(r"[^a-z0-9]", "", name.rpartition("/")[2].lower()))

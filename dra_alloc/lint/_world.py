@@ -6,10 +6,10 @@ fleet of 60,000 devices has some dozen of them, and each selector runs once a ro
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
@@ -19,7 +19,7 @@ from dra_alloc.api import (
     DeviceSelector,
     DeviceTaint,
     DeviceTaintRule,
-    Model,
+    KubernetesObject,
     Namespace,
     Node,
     ResourceClaim,
@@ -40,7 +40,8 @@ __all__ = ["Failure", "Item", "Published", "Row", "Selection", "World", "finding
 
 _CLUSTER_SCOPED = (ResourceSlice, DeviceClass, DeviceTaintRule, Namespace, Node, ResourcePoolStatusRequest)
 
-T = TypeVar("T", bound=Model)
+T = TypeVar("T", bound=KubernetesObject)
+M = TypeVar("M")
 
 
 @attrs.frozen
@@ -48,7 +49,7 @@ class Item:
     """An object of the input: its position, and where it was read."""
 
     index: int
-    obj: Model
+    obj: KubernetesObject
     origin: Origin
 
     @property
@@ -117,18 +118,33 @@ class Selection:
     failures: tuple[Failure, ...] = ()
     unknown: bool = False
 
+    @cached_property
+    def most_on_a_node(self) -> int | None:
+        """The most of these devices that a node can have; None if one can be had any number of times."""
+        if any(row.device.allow_multiple_allocations for row in self.rows):
+            return None
+        by_node = Counter(member.node for row in self.rows for member in row.members)
+        wide = by_node.pop("", 0)
+        return wide + max(by_node.values(), default=0)
+
+    @cached_property
+    def total(self) -> int:
+        """The number of these devices."""
+        return sum(len(row.members) for row in self.rows)
+
 
 class World:
     """All objects, indexed once."""
 
-    def __init__(self, objects: Iterable[Model], origins: Sequence[Origin], features: Features) -> None:
+    def __init__(self, objects: Iterable[KubernetesObject], origins: Sequence[Origin], features: Features) -> None:
         self.features = features
         self.items = [
             Item(index, obj, origins[index] if index < len(origins) else Origin()) for index, obj in enumerate(objects)
         ]
-        self._by_type: dict[type[Model], list[Item]] = defaultdict(list)
+        self._by_type: dict[type[KubernetesObject], list[Item]] = defaultdict(list)
         for item in self.items:
             self._by_type[type(item.obj)].append(item)
+        self._memos: dict[str, Any] = {}
         self._selections: dict[tuple[object, ...], Selection] = {}
 
     def of(self, kind: type[T]) -> Iterator[tuple[Item, T]]:
@@ -137,7 +153,7 @@ class World:
             assert isinstance(item.obj, kind)
             yield item, item.obj
 
-    def has(self, *kinds: type[Model]) -> bool:
+    def has(self, *kinds: type[KubernetesObject]) -> bool:
         """Whether there is any object of these kinds; what is not there at all is taken as not given."""
         return any(self._by_type.get(kind) for kind in kinds)
 
@@ -229,6 +245,13 @@ class World:
                 failures.append(Failure(number, first.members[0], count, error.message))
         return Selection(rows, tuple(failures), unknown)
 
+    def memo(self, name: str, make: Callable[[World], M]) -> M:
+        """Something that a check keeps for as long as the world is looked at."""
+        if name not in self._memos:
+            self._memos[name] = make(self)
+        found: M = self._memos[name]
+        return found
+
     def compiles(self, expression: str) -> bool:
         """Whether an expression that derives an attribute compiles; validation tells of one that does not."""
         from dra_alloc.cel import compile_derived
@@ -277,9 +300,9 @@ def _only_node(item: ResourceSlice, device: Device) -> str:
     return item.spec.node_name or ""
 
 
-def key_of(obj: Model) -> str:
+def key_of(obj: KubernetesObject) -> str:
     """`namespace/name`, with the namespace default where a namespaced object has none; else the name."""
-    meta = obj.metadata  # type: ignore[attr-defined]
+    meta = obj.metadata
     if isinstance(obj, _CLUSTER_SCOPED):
         return str(meta.name)
     return f"{meta.namespace or 'default'}/{meta.name or meta.generate_name or ''}"

@@ -274,12 +274,24 @@ def test_derived_expressions_compile_to_a_value() -> None:
         assert text.startswith(f"{EXACTLY}.derivedAttributes[0].expression: does not compile")
 
 
+def nested(depth: int) -> str:
+    """An expression that looks at all pairs, triples, … of domains; each level costs some two hundred times the last."""
+    return "true" if not depth else f"device.attributes.all(x{depth}, {nested(depth - 1)})"
+
+
 def test_expressions_have_a_cost_limit() -> None:
-    expensive = "[1, 2, 3, 4].all(a, [1, 2, 3, 4].all(b, [1, 2, 3, 4].all(c, device.attributes.all(d, e, true))))"
-    nested = f"device.attributes.all(x, y, {expensive})"
-    (text,) = problems(claim(exactly(selectors=[selector(nested)])))
-    assert text.startswith(f"{EXACTLY}.selectors[0].cel.expression: ")
-    assert "cost" in text or "complex" in text
+    assert problems(claim(exactly(selectors=[selector(nested(3))]))) == []
+    (text,) = problems(claim(exactly(selectors=[selector(nested(4))])))
+    assert text.startswith(f"{EXACTLY}.selectors[0].cel.expression: is too complex, its estimated cost is ")
+
+
+def test_derived_attributes_of_a_claim_share_a_cost_limit() -> None:
+    attributes = [derived(f"derived/a{index}", nested(3)) for index in range(12)]
+    constraints = [{"matchAttribute": item["name"]} for item in attributes]
+    few = claim(exactly(derivedAttributes=attributes[:2]), constraints=constraints[:2])
+    assert problems(few) == []
+    (text,) = problems(claim(exactly(derivedAttributes=attributes), constraints=constraints))
+    assert text.startswith("spec.devices: derives attributes at an estimated cost of ")
 
 
 # Metadata of templates

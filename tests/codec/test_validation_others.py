@@ -254,7 +254,7 @@ def test_stored_selectors_and_parameters_of_a_class_are_not_checked_again() -> N
     assert len(problems(old)) == 2
     assert problems(device_class(selectors=selectors, config=config, extendedResourceName="a.b/c"), old) == []
     assert problems(device_class(selectors=selectors, config=[*config, opaque({})]), old) == [
-        "spec.config[0].opaque.parameters: is 11002 bytes long"
+        "spec.config[0].opaque.parameters: is 11008 bytes long"
     ]
     (text,) = problems(device_class(selectors=selectors * 2, config=config), old)[:1]
     assert text.startswith("spec.selectors[0].cel.expression: does not compile")

@@ -11,7 +11,7 @@ from typing import cast
 from dra_alloc.api import (
     DeviceClass,
     DeviceTaintRule,
-    Model,
+    KubernetesObject,
     Namespace,
     Pod,
     PodGroup,
@@ -68,15 +68,17 @@ def warnings(obj: object, old: object = None, features: Features | None = None) 
     return list(warnings_about(obj, new, None if old is None else _model(old), switches))
 
 
-def _model(obj: object) -> Model:
-    if isinstance(obj, Model):
+def _model(obj: object) -> KubernetesObject:
+    if isinstance(obj, KubernetesObject):
         return obj
     from dra_alloc.codec import decode
 
     return decode(obj)
 
 
-def _problems(new: Model, old: Model | None, features: Features, namespace: Namespace | None) -> Iterator[Problem]:
+def _problems(
+    new: KubernetesObject, old: KubernetesObject | None, features: Features, namespace: Namespace | None
+) -> Iterator[Problem]:
     # The kinds of `new` and `old` are the same.
     match new:
         case ResourceSlice():

@@ -6,8 +6,9 @@ belong to which gates.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import attrs
@@ -147,21 +148,37 @@ def _steps(path: Path) -> tuple[str, ...]:
     return tuple(path.replace("[]", ".[]").replace("{}", ".{}").split("."))
 
 
-_LEAVES: dict[tuple[type[Any], str], tuple[Field, ...]] = {}
+@attrs.frozen
+class _Leaf:
+    """The fields of a class that the last step of a path names."""
+
+    fields: tuple[Field, ...]
+    defaults: tuple[object, ...]
+    values: Callable[[Any], tuple[object, ...]]
+
+    def set_in(self, value: object) -> list[Field]:
+        """The fields that are not as the API leaves them out. Almost always none, which must cost next to nothing."""
+        found = self.values(value)
+        if found == self.defaults:
+            return []
+        return [field for field, got, default in zip(self.fields, found, self.defaults, strict=True) if got != default]
 
 
-def _leaves(cls: type[Any], step: str) -> tuple[Field, ...]:
-    """The fields that a step names. There are as many pairs of class and step as in the table."""
+_LEAVES: dict[tuple[type[Any], str], _Leaf] = {}
+
+
+def _leaf(cls: type[Any], step: str) -> _Leaf:
+    """The leaf of a step. There are as many pairs of class and step as in the table."""
     found = _LEAVES.get((cls, step))
     if found is None:
         names = step.split("|")
-        found = _LEAVES[cls, step] = tuple(field for field in fields(cls) if field.name in names)
+        leaves = tuple(field for field in fields(cls) if field.name in names)
+        getters = [attrgetter(field.name) for field in leaves]
+        several = attrgetter(*(field.name for field in leaves))
+        # One name alone is given as it is, several as a tuple.
+        values = several if len(leaves) > 1 else lambda value: (getters[0](value),)
+        found = _LEAVES[cls, step] = _Leaf(leaves, tuple(field.default_value for field in leaves), values)
     return found
-
-
-def _set_fields(value: object, step: str) -> list[Field]:
-    """The fields of a last step that are not as the API leaves them out."""
-    return [field for field in _leaves(type(value), step) if getattr(value, field.name) != field.default_value]
 
 
 def _used(value: Any, steps: tuple[str, ...]) -> bool:
@@ -178,11 +195,13 @@ def _places(value: Any, steps: tuple[str, ...], at: str) -> Iterator[str]:
             yield from _places(item, rest, f"{at}[{index}]")
     elif step == "{}":
         for key, item in value.items():
+            if len(rest) == 1 and not _leaf(type(item), rest[0]).set_in(item):
+                continue
             yield from _places(item, rest, f"{at}[{key[:96]}]")
     elif rest:
-        yield from _places(getattr(value, step), rest, f"{at}.{_leaves(type(value), step)[0].json}")
+        yield from _places(getattr(value, step), rest, f"{at}.{_leaf(type(value), step).fields[0].json}")
     else:
-        for field in _set_fields(value, step):
+        for field in _leaf(type(value), step).set_in(value):
             yield f"{at}.{field.json}".lstrip(".")
 
 
@@ -201,5 +220,5 @@ def _cleared(value: Any, steps: tuple[str, ...]) -> Any:
         field = getattr(value, step)
         inner = _cleared(field, rest)
         return value if inner is field else attrs.evolve(value, **{step: inner})
-    left_out = {field.name: field.default_value for field in _set_fields(value, step)}
+    left_out = {field.name: field.default_value for field in _leaf(type(value), step).set_in(value)}
     return attrs.evolve(value, **left_out) if left_out else value

@@ -158,8 +158,12 @@ def _advanced(devices: Sequence[Device]) -> str:
 
 
 def _is_list(attribute: DeviceAttribute) -> bool:
-    lists = (attribute.ints, attribute.bools, attribute.strings, attribute.versions)
-    return any(values is not None for values in lists)
+    return (
+        attribute.ints is not None
+        or attribute.bools is not None
+        or attribute.strings is not None
+        or attribute.versions is not None
+    )
 
 
 def _device(device: Device, old: Device | None, per_device: bool, features: Features) -> Iterator[Problem]:
@@ -190,7 +194,9 @@ def _names_and_values(device: Device) -> Iterator[Problem]:
     names = len(device.attributes) + len(device.capacity)
     if names > ATTRIBUTES_MAX:
         yield Problem("", f"has {names} attributes and capacities together", f"at most {ATTRIBUTES_MAX}")
-    values = sum(_number_of_values(attribute) for attribute in device.attributes.values())
+    values = len(device.attributes) + sum(
+        _number_of_values(attribute) - 1 for attribute in device.attributes.values() if _is_list(attribute)
+    )
     if values > ATTRIBUTE_VALUES_MAX:
         yield Problem("", f"has {values} attribute values", f"at most {ATTRIBUTE_VALUES_MAX}, list items one by one")
     for name in device.attributes:

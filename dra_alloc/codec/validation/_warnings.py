@@ -9,7 +9,7 @@ from dra_alloc.api import (
     DeviceSubRequest,
     DeviceToleration,
     ExactDeviceRequest,
-    Model,
+    KubernetesObject,
     ResourceClaim,
     ResourceClaimTemplate,
     ResourceSlice,
@@ -21,7 +21,9 @@ from dra_alloc.gates import Features
 __all__ = ["warnings_about"]
 
 
-def warnings_about(obj: object, model: Model, old: Model | None, features: Features) -> Iterator[Problem]:
+def warnings_about(
+    obj: object, model: KubernetesObject, old: KubernetesObject | None, features: Features
+) -> Iterator[Problem]:
     """Warnings about an object as it was given and as it was read."""
     yield from deprecated_version(_api_version(obj), model)
     for dropped in disabled_fields(model, old, features):
@@ -37,15 +39,14 @@ def warnings_about(obj: object, model: Model, old: Model | None, features: Featu
             pass
 
 
-def deprecated_version(api_version: str, model: Model) -> Iterator[Problem]:
+def deprecated_version(api_version: str, model: KubernetesObject) -> Iterator[Problem]:
     """A version of the API that is not the one to use for this kind."""
-    preferred = str(getattr(type(model), "api_version", ""))
-    if api_version and api_version != preferred:
-        yield Problem("apiVersion", f"{api_version} is deprecated", f"use {preferred}")
+    if api_version and api_version != model.api_version:
+        yield Problem("apiVersion", f"{api_version} is deprecated", f"use {model.api_version}")
 
 
 def _api_version(obj: object) -> str:
-    if isinstance(obj, Model):
+    if isinstance(obj, KubernetesObject):
         return ""
     from dra_alloc.codec.clients import as_mapping
 
