@@ -96,7 +96,7 @@ class _Folder:
             yield self.visit(operand, inside)
         constants = self.constants
         if function in _CONVERSIONS and len(operands) == 1 and operands[0] in constants:
-            act = implementation(function, node.overloads, tuple(operand.type for operand in operands))
+            act = implementation(function, node.overloads)
             try:
                 constants.values[node] = act(constants[operands[0]])
             except (Fault, Halt) as fault:

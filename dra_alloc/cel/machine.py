@@ -312,7 +312,7 @@ class _Assembler:
 
     def plain_call(self, node: Call, operands: list[Node]) -> Pass[None]:
         single = node.overloads[0].id if len(node.overloads) == 1 else ""
-        act = implementation(node.function, node.overloads, tuple(operand.type for operand in operands))
+        act = implementation(node.function, node.overloads)
         end = _Label()
         early = self.stops_early(node, single, operands)
         for index, operand in enumerate(operands):

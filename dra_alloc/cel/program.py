@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from dra_alloc.cel import static
 from dra_alloc.cel.checker import check
+from dra_alloc.cel.compiler import FAULTS, Compiled, compile_tree, fault_of
 from dra_alloc.cel.costs import LIMIT
 from dra_alloc.cel.declarations import SEMVER
 from dra_alloc.cel.device import DeviceEnv
@@ -61,6 +62,13 @@ class Program:
         return estimate(self._root)
 
     @cached_property
+    def _compiled(self) -> Compiled | None:
+        """The generated function, if the expression cannot cost more than the limit on a device within its limits."""
+        if estimate(self._root, safe=True) > LIMIT // 4:
+            return None
+        return compile_tree(self._root, self._constants, self._convert, verdict=self._convert is _as_verdict)
+
+    @cached_property
     def _machine(self) -> Machine:
         return assemble(self._root, self._constants, self.expression)
 
@@ -70,8 +78,16 @@ class Program:
         Raises CelError for a run-time error, for a result of another type, and when the evaluation costs more than
         1,000,000.
         """
-        value, _ = self._machine.evaluate(env)
-        return self._result(value)
+        run = self._compiled
+        if run is None or not env.within_limits:
+            value, _ = self._machine.evaluate(env)
+            return self._result(value)
+        try:
+            return run(env)
+        except FAULTS as error:
+            raise CelError(fault_of(error).message, self.expression) from None
+        except Halt as halt:
+            raise CelError(halt.message, self.expression) from None
 
     def evaluate_with_cost(self, env: DeviceEnv) -> tuple[Any, int]:
         """The value, or the CelError that `evaluate` would raise, with what the evaluation cost."""

@@ -97,13 +97,14 @@ class _Finder:
         if type(node) is MapLiteral:
             return [inner for entry in node.entries for inner in entry]
         assert type(node) is Comprehension
-        inner = [node.range, node.condition, node.step, node.result]
-        domain = self.domain(node.init) if node.macro == "bind" else None
+        if node.macro != "bind":
+            return [node.range, node.init, node.condition, node.step, node.result]
+        domain = self.domain(node.init)
         if domain is None:
-            return [*inner, node.init]
+            return [node.init, node.result]
         assert node.accumulator_binding is not None
         self.domains[node.accumulator_binding] = domain
-        return inner
+        return [node.result]
 
     def call(self, node: Call) -> list[Node]:
         operands = node.operands()

@@ -76,13 +76,6 @@ def _accepts(wanted: StaticType, value: Any) -> bool:
     return type(value) in _CLASSES.get(wanted.name if kind == "struct" else kind, ())
 
 
-def _plain(t: StaticType) -> bool:
-    """Whether a value of this static type needs no look at run time."""
-    if t.kind in ("dyn", "any", "error"):
-        return False
-    return all(map(_plain, t.parameters))
-
-
 @cache
 def _guarded(overload: Overload) -> Function:
     act = OVERLOADS.get(overload.id)
@@ -113,11 +106,11 @@ def _dispatched(function: str) -> Function:
     return call
 
 
-def implementation(function: str, overloads: tuple[Overload, ...], types: tuple[StaticType, ...]) -> Function:
-    """What a call does, given the overloads that fit and the static types of its arguments.
+def implementation(function: str, overloads: tuple[Overload, ...], *, sure: bool = False) -> Function:
+    """What a call does, given the overloads that fit.
 
-    One overload whose arguments are known is that overload; one whose arguments are not is guarded; several are told
-    apart at run time.
+    One overload is that overload, its arguments looked at first unless their types are `sure` at run time (a static
+    type is not: a list may get elements of any type through `dyn`). Several are told apart by the values.
     """
     single = SINGLETONS.get(function)
     if single is not None:
@@ -125,6 +118,6 @@ def implementation(function: str, overloads: tuple[Overload, ...], types: tuple[
     if len(overloads) > 1:
         return _dispatched(function)
     overload = overloads[0]
-    if overload.id in OVERLOADS and all(map(_plain, types)):
+    if sure and overload.id in OVERLOADS:
         return OVERLOADS[overload.id]
     return _guarded(overload)
