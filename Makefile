@@ -36,10 +36,10 @@ demo: env ## a small cluster, allocated and told line by line
 	@$(BIN)/python examples/demo/demo.py
 
 test: env ## all tests
-	$(BIN)/python -m pytest -n 2 -p no:benchmark
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -p no:benchmark
 
 quick: env ## the tests without the slow ones
-	$(BIN)/python -m pytest -n 2 -p no:benchmark -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -p no:benchmark -m "not slow"
 
 bench: env ## the benchmarks
 	$(BIN)/python -m pytest bench --benchmark-group-by=group --benchmark-columns=min,median,ops
@@ -78,4 +78,4 @@ release-check: env ## all that must hold before a release
 	@git diff --quiet HEAD || { echo "uncommitted changes" >&2; exit 1; }
 
 clean: ## all that was built, the environment included
-	rm -rf $(VENV) build dist site *.egg-info dra_alloc/_core.c dra_alloc/_core.cpp dra_alloc/_core*.so
+	rm -rf $(VENV) build dist site *.egg-info dra_alloc/*.c dra_alloc/*.cpp dra_alloc/*.so
