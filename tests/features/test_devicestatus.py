@@ -195,6 +195,17 @@ def test_with_the_gate_off() -> None:
     assert addresses([again], [], off) == ()
 
 
+def test_shares_are_dropped_with_their_gate_off() -> None:
+    allocated = attrs.evolve(held(nic(share=SHARE_1)).status, devices=(entry(share=SHARE_1),))  # type: ignore[type-var]
+    stored = update_status(
+        claim("c", spec=SPEC), attrs.evolve(held(), status=allocated), Features(DRAConsumableCapacity=False)
+    )
+    assert stored.status is not None
+    assert stored.status.devices == (entry(),)
+    assert stored.status.allocation is not None
+    assert stored.status.allocation.devices.results == (nic(),)
+
+
 def bound_to(node: str | None) -> NodeSelector:
     requirement = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node,) if node else ("a", "b"))
     return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(requirement,)),))

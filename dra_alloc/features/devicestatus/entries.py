@@ -10,6 +10,8 @@ import attrs
 
 from dra_alloc.api import AllocatedDeviceStatus, DeviceRequestAllocationResult, ResourceClaim, ResourceClaimStatus
 from dra_alloc.codec.validation import validate
+from dra_alloc.codec.validation._claimstatus import without_stale_devices
+from dra_alloc.codec.validation._gates import drop_disabled
 from dra_alloc.errors import ValidationError
 from dra_alloc.features._objects import gate_off, key_of, refused
 from dra_alloc.gates import Features
@@ -83,14 +85,13 @@ def update_status(old: ResourceClaim, new: ResourceClaim, features: Features | N
     """A write of a claim's status as the API server does it.
 
     Metadata and specification stay as stored. Entries for devices that the update deallocates are dropped, so that a
-    client which only clears `allocation` leaves no stale reports. Shares of disabled features, and with the gate off
-    all entries, are dropped unless they were stored before. The rest is validated: raises ValidationError with
-    all problems, each with its path.
+    client which only clears `allocation` leaves no stale reports. Fields whose gates are off, with this gate all
+    entries, are dropped unless they were in use before. The rest is validated: raises ValidationError with all
+    problems, each with its path.
     """
     features = features or Features()
-    status = _without_stale(new.status or ResourceClaimStatus(), old.status or ResourceClaimStatus())
-    if not features.DRAResourceClaimDeviceStatus and not _entries(old):
-        status = attrs.evolve(status, devices=())
+    kept = drop_disabled(attrs.evolve(old, status=new.status), old, features)
+    status = without_stale_devices(kept.status or ResourceClaimStatus(), old.status or ResourceClaimStatus())
     stored = attrs.evolve(old, status=status)
     if problems := validate(stored, old, features):
         raise ValidationError(problems)
@@ -176,13 +177,3 @@ def _entries(claim: ResourceClaim) -> tuple[AllocatedDeviceStatus, ...]:
 def _with_entries(claim: ResourceClaim, entries: Iterable[AllocatedDeviceStatus]) -> ResourceClaim:
     status = attrs.evolve(claim.status or ResourceClaimStatus(), devices=tuple(entries))
     return attrs.evolve(claim, status=status)
-
-
-def _without_stale(status: ResourceClaimStatus, before: ResourceClaimStatus) -> ResourceClaimStatus:
-    """Without entries for what was allocated before and is no more."""
-    gone = _allocated(before) - _allocated(status)
-    return attrs.evolve(status, devices=tuple(entry for entry in status.devices if status_key(entry) not in gone))
-
-
-def _allocated(status: ResourceClaimStatus) -> set[StatusKey]:
-    return {status_key(result) for result in status.allocation.devices.results} if status.allocation else set()

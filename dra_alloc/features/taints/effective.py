@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import product
+from operator import itemgetter
 
 import attrs
 
@@ -38,6 +40,14 @@ class EffectiveTaint:
         return f"{describe(self.taint)} on {self.device} ({source})"
 
 
+#: Driver, pool and device that a rule asks for, None where any will do.
+_Wanted = tuple[str | None, ...]
+
+
+def _wanted(selector: DeviceTaintSelector) -> _Wanted:
+    return selector.driver, selector.pool, selector.device
+
+
 def describe(taint: DeviceTaint) -> str:
     """A taint as `key=value:effect`, or `key:effect` without value."""
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
@@ -62,8 +72,7 @@ def selects(selector: DeviceTaintSelector | None, device: DeviceId) -> bool:
     """Whether a rule's `deviceSelector` selects a device: absent none, empty every one, else all given fields equal."""
     if selector is None:
         return False
-    wanted = (selector.driver, selector.pool, selector.device)
-    return all(value is None or value == actual for value, actual in zip(wanted, device, strict=True))
+    return all(value is None or value == actual for value, actual in zip(_wanted(selector), device, strict=True))
 
 
 def untolerated(
@@ -93,19 +102,27 @@ class DeviceTaints:
             for device in (device for part in parts for device in part.spec.devices):
                 self._published.setdefault(DeviceId(driver, pool, device.name), device.taints)
         self._of_slices = features.DRADeviceTaints
-        self._rules = tuple(rules) if features.DRADeviceTaints and features.DRADeviceTaintRules else ()
+        self._rules: dict[_Wanted, list[tuple[int, DeviceTaintRule]]] = {}
+        if features.DRADeviceTaints and features.DRADeviceTaintRules:
+            for place, rule in enumerate(rules):
+                if (selector := rule.spec.device_selector) is not None:
+                    self._rules.setdefault(_wanted(selector), []).append((place, rule))
 
     def of(self, device: DeviceId) -> tuple[EffectiveTaint, ...]:
         """The taints of a device; one that no slice publishes (any more) can still have taints from rules."""
         own = self._published.get(device, ()) if self._of_slices else ()
         return (
             *(EffectiveTaint(taint, device, index=index) for index, taint in enumerate(own)),
-            *(
-                EffectiveTaint(rule.spec.taint, device, rule=rule.metadata.name)
-                for rule in self._rules
-                if selects(rule.spec.device_selector, device)
-            ),
+            *(EffectiveTaint(rule.spec.taint, device, rule=rule.metadata.name) for rule in self._rules_for(device)),
         )
+
+    def _rules_for(self, device: DeviceId) -> Iterable[DeviceTaintRule]:
+        """The rules that select the device, in their order: each of their fields is the device's own or not given."""
+        if not self._rules:
+            return ()
+        wanted = product(*((value, None) for value in device))
+        found = [ranked for key in wanted for ranked in self._rules.get(key, ())]
+        return (rule for _, rule in sorted(found, key=itemgetter(0)))
 
     def __iter__(self) -> Iterator[tuple[DeviceId, tuple[EffectiveTaint, ...]]]:
         """The published devices that have taints, in the order of the slices."""

@@ -1,0 +1,199 @@
+"""CPU, memory and the like: what pods request, what is requested of a node, and whether a pod fits in the rest.
+
+Amounts are whole nanos by resource name. What claims add (KEP-5517) comes as the pod's
+`nodeAllocatableResourceClaimStatuses`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import attrs
+
+from dra_alloc.api import Container, Node, NodeAllocatableResourceClaimStatus, Pod, Quantity, ResourceRequirements
+
+if TYPE_CHECKING:
+    from dra_alloc.cluster import Cluster
+
+__all__ = [
+    "Amounts",
+    "Refusal",
+    "aggregate",
+    "effective_requests",
+    "fit",
+    "footprint",
+    "is_finished",
+    "is_node_allocatable",
+    "pod_level",
+    "requested_on",
+]
+
+#: Nanos by name of the resource.
+Amounts = dict[str, int]
+
+_NATIVE = ("cpu", "memory", "ephemeral-storage")
+_HUGE = "hugepages-"
+_FINISHED = ("Succeeded", "Failed")
+
+
+@attrs.frozen
+class Refusal:
+    """Why a pod does not fit on a node.
+
+    reason: in words. unresolvable: whether it stays so whatever other pods of the node go (the scheduler's
+    `UnschedulableAndUnresolvable`). everywhere: whether it holds on every node.
+    """
+
+    reason: str
+    unresolvable: bool = False
+    everywhere: bool = False
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+def is_node_allocatable(name: str) -> bool:
+    """Whether devices may be mapped to the resource: cpu, memory, ephemeral-storage, hugepages-<size>."""
+    return name in _NATIVE or name.startswith(_HUGE)
+
+
+def is_finished(pod: Pod) -> bool:
+    """Whether the pod has Succeeded or Failed and uses nothing any more."""
+    return pod.status is not None and pod.status.phase in _FINISHED
+
+
+def effective_requests(resources: ResourceRequirements) -> Mapping[str, Quantity]:
+    """Requests; what only has a limit requests just that, as the API server fills in."""
+    if resources.limits.keys() <= resources.requests.keys():
+        return resources.requests
+    return {**resources.limits, **resources.requests}
+
+
+def aggregate(pod: Pod, amounts_of: Callable[[Container], Mapping[str, Quantity]]) -> Amounts:
+    """What the containers of a pod need together, resource by resource.
+
+    The larger of: all containers and sidecars at once; each init container with the sidecars that were started before.
+    """
+    total: Amounts = {}
+    for container in pod.spec.containers:
+        _add(total, amounts_of(container))
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for container in pod.spec.init_containers:
+        if container.restart_policy == "Always":
+            _add(sidecars, amounts_of(container))
+            need = sidecars
+        else:
+            need = dict(sidecars)
+            _add(need, amounts_of(container))
+        for name, nano in need.items():
+            peak[name] = max(peak.get(name, 0), nano)
+    for name, nano in sidecars.items():
+        total[name] = total.get(name, 0) + nano
+    for name, nano in peak.items():
+        total[name] = max(total.get(name, 0), nano)
+    return total
+
+
+def _add(total: Amounts, amounts: Mapping[str, Quantity]) -> None:
+    for name, amount in amounts.items():
+        total[name] = total.get(name, 0) + amount.nano
+
+
+def pod_level(pod: Pod) -> Amounts:
+    """Requests for the pod as a whole (`spec.resources`), as far as they can replace those of containers."""
+    if pod.spec.resources is None:
+        return {}
+    return {
+        name: amount.nano
+        for name, amount in pod.spec.resources.requests.items()
+        if name in ("cpu", "memory") or name.startswith(_HUGE)
+    }
+
+
+def footprint(pod: Pod, statuses: Iterable[NodeAllocatableResourceClaimStatus] = ()) -> Amounts:
+    """What the pod takes of its node: of containers and claims, replaced by pod-level requests, plus `spec.overhead`.
+
+    A mapped amount counts once a claim, however many containers use it; overhead once a pod and once for each
+    container that refers to the claim.
+    """
+    total = aggregate(pod, lambda container: effective_requests(container.resources))
+    for name, nano in claimed(statuses).items():
+        total[name] = total.get(name, 0) + nano
+    total.update(pod_level(pod))
+    _add(total, pod.spec.overhead)
+    return total
+
+
+def claimed(statuses: Iterable[NodeAllocatableResourceClaimStatus]) -> Amounts:
+    """What claims add to the requests of a pod."""
+    total: Amounts = {}
+    for status in statuses:
+        for mapped in status.mapping:
+            total[mapped.name] = total.get(mapped.name, 0) + mapped.quantity.nano
+        for overhead in status.overhead:
+            nano = overhead.per_pod.nano if overhead.per_pod is not None else 0
+            if overhead.per_container is not None:
+                nano += overhead.per_container.nano * len(status.containers)
+            total[overhead.name] = total.get(overhead.name, 0) + nano
+    return total
+
+
+def requested_on(cluster: Cluster, node: str, *, with_claims: bool, without: str = "") -> Amounts:
+    """What the pods that are bound to a node and have not finished take of it.
+
+    with_claims: whether what their claims add counts (gate DRANodeAllocatableResources). without: key of a pod that is
+    left out.
+    """
+    plain, whole = cluster.use_of_node(node, _use)
+    amounts: Amounts = dict(whole if with_claims else plain)
+    if without:
+        for pod in cluster.pods_on(node):
+            if pod.metadata.key == without and not is_finished(pod):
+                for name, nano in footprint(pod, _statuses(pod) if with_claims else ()).items():
+                    amounts[name] -= nano
+    return amounts
+
+
+def _use(pods: Iterable[Pod]) -> tuple[Amounts, Amounts]:
+    plain: Amounts = {}
+    whole: Amounts = {}
+    for pod in pods:
+        if is_finished(pod):
+            continue
+        for total, statuses in ((plain, ()), (whole, _statuses(pod))):
+            for name, nano in footprint(pod, statuses).items():
+                total[name] = total.get(name, 0) + nano
+    return plain, whole
+
+
+def _statuses(pod: Pod) -> tuple[NodeAllocatableResourceClaimStatus, ...]:
+    return pod.status.node_allocatable_resource_claim_statuses if pod.status is not None else ()
+
+
+def fit(needed: Amounts, requested: Amounts, node: Node, must_have: Iterable[str] = ()) -> Refusal | None:
+    """Why a pod that needs these amounts does not fit on a node where others have requested theirs, or None.
+
+    Resources that the node does not publish in `status.allocatable` are not judged, except those in `must_have`,
+    of which such a node has none. Amounts are exact, so one nano too many is too many.
+    """
+    allocatable = node.status.allocatable if node.status is not None else {}
+    needs = sorted((name, nano) for name, nano in needed.items() if nano > 0)
+    required = set(must_have)
+    short: Refusal | None = None
+    for name, nano in needs:
+        published = allocatable.get(name)
+        if published is None and name not in required:
+            continue
+        most = published.nano if published is not None else 0
+        if nano > most:
+            return Refusal(f"{name}: the pod takes {_show(nano)}, the node has {_show(most)}", unresolvable=True)
+        left = most - requested.get(name, 0)
+        if nano > left and short is None:
+            short = Refusal(f"{name}: the pod takes {_show(nano)}, {_show(max(0, left))} of {_show(most)} are left")
+    return short
+
+
+def _show(nano: int) -> str:
+    return str(Quantity(nano))
