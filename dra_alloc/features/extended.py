@@ -189,9 +189,7 @@ def build_claim(pod: Pod, served: Mapping[str, DeviceClass]) -> ExtendedClaim:
             ),
         ),
     )
-    spec = ResourceClaimSpec(
-        devices=DeviceClaim(requests=tuple(sorted(requests, key=lambda request: request.name)))
-    )
+    spec = ResourceClaimSpec(devices=DeviceClaim(requests=tuple(sorted(requests, key=lambda request: request.name))))
     return ExtendedClaim(ResourceClaim(metadata=metadata, spec=spec), tuple(mappings))
 
 
@@ -246,9 +244,7 @@ def _request_name(index: int, container: Container, resource: str) -> str:
 
 
 def _mapping(container: Container, resource: str, request: str) -> ContainerExtendedResourceRequest:
-    return ContainerExtendedResourceRequest(
-        container_name=container.name, resource_name=resource, request_name=request
-    )
+    return ContainerExtendedResourceRequest(container_name=container.name, resource_name=resource, request_name=request)
 
 
 def is_special_claim(claim: ResourceClaim, pod: Pod) -> bool:

@@ -106,7 +106,7 @@ def rule_impact(
             raise gate_off(f"DeviceTaintRule {rule.metadata.name}", gate)
     slices, claims = tuple(slices), tuple(claims)
     taint = rule.spec.taint
-    added = taint.time_added if taint.effect == "NoExecute" else None
+    added = taint.time_added if taint.effect == "NoExecute" else aware(now).replace(microsecond=0)
     simulated = _with_taint(rule, attrs.evolve(taint, effect="NoExecute", time_added=added))
     plan = eviction_plan(slices, claims, pods, [simulated], now=now, features=features, strict=strict)
     return RuleImpact(
