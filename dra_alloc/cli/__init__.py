@@ -35,10 +35,11 @@ def _run(name: str, arguments: Sequence[str] | None) -> int:
 
         return run(name, sys.argv[1:] if arguments is None else list(arguments))
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in _EXTRA:
+        package = (error.name or "").partition(".")[0]
+        if package not in _EXTRA:
             raise
         print(
-            f'{name}: the command line needs the package {error.name!r}; install it with: pip install "dra-alloc[cli]"',
+            f'{name}: the command line needs the package {package!r}; install it with: pip install "dra-alloc[cli]"',
             file=sys.stderr,
         )
         return 2
