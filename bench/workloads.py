@@ -82,9 +82,7 @@ def request(
             device_class_name=class_name,
             count=count,
             selectors=(api.DeviceSelector(cel=api.CELDeviceSelector(expression=selector)),) if selector else (),
-            capacity=api.CapacityRequirements(
-                requests={key: Quantity.parse(value) for key, value in capacity.items()}
-            )
+            capacity=api.CapacityRequirements(requests={key: Quantity.parse(value) for key, value in capacity.items()})
             if capacity
             else None,
         ),
@@ -97,9 +95,7 @@ def claim(
     """A claim in the namespace `default`."""
     return api.ResourceClaim(
         metadata=api.ObjectMeta(name=name, namespace="default", uid=f"uid-{name}"),
-        spec=api.ResourceClaimSpec(
-            devices=api.DeviceClaim(requests=tuple(requests), constraints=tuple(constraints))
-        ),
+        spec=api.ResourceClaimSpec(devices=api.DeviceClaim(requests=tuple(requests), constraints=tuple(constraints))),
     )
 
 
@@ -190,9 +186,7 @@ def pool(n: int, nodes: int = 1) -> Workload:
     ]
     size = 64
     chunks = [devices[i : i + size] for i in range(0, n, size)]
-    slices = [
-        pool_slice(GPU, "net", chunk, name=f"net-{i:05}", count=len(chunks)) for i, chunk in enumerate(chunks)
-    ]
+    slices = [pool_slice(GPU, "net", chunk, name=f"net-{i:05}", count=len(chunks)) for i, chunk in enumerate(chunks)]
     taken = [(GPU, "net", f"dev-{i:05}") for i in range(n - 16) if i % 8 == 3]
     objects: list[object] = [*CLASSES, *slices, *(node(f"node-{i:05}") for i in range(nodes))]
     objects += [held(f"held-{i}", taken[i : i + 32]) for i in range(0, len(taken), 32)]
@@ -211,9 +205,7 @@ def mig(n: int = 8, free: int = 1) -> Workload:
     for card in range(n):
         slots = {f"slice-{k}": api.Counter(value=Quantity.parse("1")) for k in range(8)}
         sets.append(
-            api.CounterSet(
-                name=f"card-{card}", counters={"memory": api.Counter(value=Quantity.parse("80Gi")), **slots}
-            )
+            api.CounterSet(name=f"card-{card}", counters={"memory": api.Counter(value=Quantity.parse("80Gi")), **slots})
         )
         starts = [("1g", k, 1) for k in range(8)] + [("2g", k, 2) for k in range(0, 8, 2)]
         starts += [("3g", k, 4) for k in (0, 4)] + [("4g", 0, 4), ("4g", 4, 4), ("7g", 0, 8), ("1gme", 7, 1)]
@@ -224,9 +216,7 @@ def mig(n: int = 8, free: int = 1) -> Workload:
                 api.Device(
                     name=f"card-{card}-{profile}-{start}",
                     attributes={"profile": text(profile), "parent": text(f"card-{card}")},
-                    consumes_counters=(
-                        api.DeviceCounterConsumption(counter_set=f"card-{card}", counters=consumed),
-                    ),
+                    consumes_counters=(api.DeviceCounterConsumption(counter_set=f"card-{card}", counters=consumed),),
                 )
             )
         for k in range(8 - (free if card == n - 1 else 0)):
@@ -330,9 +320,7 @@ def triples(n: int) -> Workload:
     """Three requests that must be on one root, where each root lacks one of the three models. There is no answer."""
     models = ("a", "b", "c")
     devices = [
-        api.Device(
-            name=f"dev-{root:04}-{model}-{k}", attributes={ROOT: text(f"root-{root}"), "model": text(model)}
-        )
+        api.Device(name=f"dev-{root:04}-{model}-{k}", attributes={ROOT: text(f"root-{root}"), "model": text(model)})
         for root in range(n)
         for model in models
         if model != models[root % 3]
@@ -343,9 +331,7 @@ def triples(n: int) -> Workload:
         pool_slice(GPU, "node-00000", chunk, on="node-00000", name=f"slice-{i:04}", count=len(chunks))
         for i, chunk in enumerate(chunks)
     ]
-    requests = [
-        request(model, "gpu", 1, f'device.attributes["{GPU}"].model == "{model}"') for model in models
-    ]
+    requests = [request(model, "gpu", 1, f'device.attributes["{GPU}"].model == "{model}"') for model in models]
     return Workload(objects, [claim("three", requests, [match(ROOT)])], "node-00000")
 
 

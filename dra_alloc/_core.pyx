@@ -264,7 +264,7 @@ cdef class PoolRows:
         for block in block_of_set:
             self.block_of_set.push_back(block)
 
-    def add(self, int index, int slice_index, int row, int block, draws, memberships, bint impossible):
+    cpdef add(self, int index, int slice_index, int row, int block, draws, memberships, bint impossible):
         """A device.
 
         draws: (column, amount) …; memberships: (set, [group, …]) …; block: -1 where it draws on nothing. impossible:
@@ -295,6 +295,14 @@ cdef class PoolRows:
             device.memberships.push_back(membership)
         self.devices.push_back(device)
         self.slice_of.push_back(slice_index)
+
+    def add_plain(self, rows, slice_of, boring):
+        """Devices that draw on nothing, all of a pool in order: their rows and slices, but for those in `boring`."""
+        cdef int index = 0
+        for row in rows:
+            if row not in boring:
+                self.add(index, slice_of[index], row, -1, (), (), False)
+            index += 1
 
     def __len__(self):
         return self.devices.size()

@@ -89,7 +89,7 @@ class CowMap(MutableMapping[_K, _V], Generic[_K, _V]):
 
     def __contains__(self, key: object) -> bool:
         if self._delta:
-            value = self._delta.get(key, self)  # type: ignore[call-overload]
+            value = self._delta.get(key, self)  # type: ignore[arg-type]
             if value is not self:
                 return value is not _GONE
         return key in self._base

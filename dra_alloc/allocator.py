@@ -19,6 +19,7 @@ from dra_alloc.gates import Features
 from dra_alloc.nodeselection import selector_admits
 from dra_alloc.problem import MAX_RESULTS, Question, compile_question, question_key
 from dra_alloc.results import build_results
+from dra_alloc.rules import capacity_fault
 
 if TYPE_CHECKING:
     from dra_alloc._core import Search
@@ -178,7 +179,7 @@ class Allocator:
     def _claims(self, claims: Any) -> tuple[ResourceClaim, ...]:
         if isinstance(claims, (str, ResourceClaim, dict)) or not isinstance(claims, Iterable):
             claims = (claims,)
-        found = []
+        found: list[ResourceClaim] = []
         for claim in claims:
             model = self._claim(claim)
             if any(model.metadata.key == other.metadata.key for other in found):
@@ -190,7 +191,7 @@ class Allocator:
         if isinstance(claim, ResourceClaim):
             return claim
         if isinstance(claim, str):
-            known = self.cluster.get("ResourceClaim", claim)
+            known: ResourceClaim | None = self.cluster.get("ResourceClaim", claim)
             if known is None:
                 raise DraError(f"there is no ResourceClaim {claim!r} in the cluster; claims are named namespace/name")
             return known
@@ -201,9 +202,9 @@ class Allocator:
             raise DraError(f"a ResourceClaim is needed here, not a {model.kind}")
         return model
 
-    def _node(self, node: str | Node) -> Node:
+    def _node(self, node: Any) -> Node:
         if isinstance(node, str):
-            found = self.cluster.get("Node", node)
+            found: Node | None = self.cluster.get("Node", node)
             if found is None:
                 raise DraError(f"there is no node {node!r} in the cluster")
             return found
@@ -220,9 +221,7 @@ class Allocator:
         key = question_key(claims, self.cluster, self.features)
         questions = self.cluster._caches.questions
         question = questions.pop(key, None)
-        if question is None:
-            question = compile_question(claims, self.cluster, self.features)
-        elif question.is_overgrown():
+        if question is None or question.is_overgrown():
             question = compile_question(claims, self.cluster, self.features)
         questions[key] = question  # the last in the dict is the last used
         if len(questions) > _MAX_QUESTIONS:
@@ -245,15 +244,11 @@ class Allocator:
             state = inventory.state(table)
             shares = None
             if state.shares:
-                shares = {
-                    index: question.room_left(table, index, used) for index, used in state.shares.items()
-                }
+                shares = {index: question.room_left(table, index, used) for index, used in state.shares.items()}
             wide = None
             if table.has_wide or question.any_wide:
                 wide = question.wide_amounts(table, state)
-            search.add_pool(
-                rows, visible, elsewhere, state.held, state.available, bool(state.vanished), shares, wide
-            )
+            search.add_pool(rows, visible, elsewhere, state.held, state.available, bool(state.vanished), shares, wide)
             for number, groups in state.members:
                 search.join_groups(number, question.groups(groups))
             pools.append(table)
@@ -382,8 +377,6 @@ class Allocator:
             raised.__cause__ = error
             return raised
         if kind == "malformed-request":
-            from dra_alloc.problem import capacity_fault
-
             return AllocationError("capacity", capacity_fault(alternative.type.capacity, driver), **where)
         first = sum(len(other.spec.devices.constraints) for other in ask.pending[: slot.claim])
         position = constraint - first
@@ -391,8 +384,8 @@ class Allocator:
         attribute = rule.match_attribute or rule.distinct_attribute
         return AllocationError(
             "all-violates-constraint",
-            f"all devices are asked for, but spec.devices.constraints[{position}] ({attribute}) does not allow this one "
-            "together with the others",
+            f"all devices are asked for, but spec.devices.constraints[{position}] ({attribute}) does not allow "
+            "this one together with the others",
             **where,
         )
 
@@ -411,8 +404,8 @@ class Allocator:
             "depth": "of devices in one question",
         }[reason]
         return BudgetExceeded(
-            f"node {place.view.node.metadata.name}: the search ran out of its budget {limit} after {steps} steps, most of "
-            f"them for {', '.join(hard) or 'nothing'}; whether the claims fit is not known",
+            f"node {place.view.node.metadata.name}: the search ran out of its budget {limit} after {steps} steps, most "
+            f"of them for {', '.join(hard) or 'nothing'}; whether the claims fit is not known",
             steps=steps,
             hard=hard,
         )
@@ -501,9 +494,7 @@ class Allocator:
         assert ask.question is not None
         answers = ask.inventory.cluster._answers
         answers.pop((ask.question.number, self.features), None)
-        answers[ask.question.number, self.features] = _Answers(
-            order, bytes(verdicts), ask.inventory.cluster.log_end()
-        )
+        answers[ask.question.number, self.features] = _Answers(order, bytes(verdicts), ask.inventory.cluster.log_end())
         if len(answers) > _MAX_QUESTIONS:
             del answers[next(iter(answers))]
 

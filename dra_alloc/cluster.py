@@ -31,6 +31,7 @@ from dra_alloc.errors import Conflict, DraError
 from dra_alloc.events import Event
 from dra_alloc.gates import Features
 from dra_alloc.inventory import Holding, Inventory, PoolKey, PoolTable, compile_state
+from dra_alloc.rules import qualified
 
 __all__ = ["Cluster"]
 
@@ -71,6 +72,9 @@ class Cluster:
         self._pools_of_node: CowMap[str, tuple[PoolKey, ...]] = CowMap()
         self._wide_pools: tuple[PoolKey, ...] = ()
         self._holdings: CowMap[PoolKey, Mapping[str, Holding]] = CowMap()
+        self._claims_of_owner: CowMap[str, tuple[str, ...]] = CowMap()
+        self._pods_of_node: CowMap[str, tuple[str, ...]] = CowMap()
+        self._use_of_node: CowMap[str, Any] = CowMap()
         self._order: tuple[str, ...] | None = None
         self._places: tuple[tuple[str, ...], dict[str, int]] | None = None
         self._rules: tuple[DeviceTaintRule, ...] | None = None
@@ -220,15 +224,37 @@ class Cluster:
         Claims are names (`namespace/name`), models or dicts; one that the cluster does not have is added. Together or
         not at all: if a device was taken meanwhile, is gone, or has too little left, Conflict is raised and nothing is
         changed. A claim that holds exactly this allocation already is left as it is.
+
+        `commit(plan)` writes the plan of a pod or of a group: its claims, who they are reserved for, and its pods.
         """
+        if len(parts) == 1 and hasattr(parts[0], "commit_parts"):
+            self._commit(*parts[0].commit_parts(self))
+            return
         pairs = list(parts[0]) if len(parts) == 1 else [parts]
         self._commit([(self._claim(claim), _allocation(result)) for claim, result in pairs], ())
 
-    def release(self, *claims: Any) -> None:
-        """Take allocation, reservations and device status from claims. A claim that holds nothing is left as it is."""
-        for claim in [self._claim(item) for item in claims]:
-            if claim.status is not None and claim.status != _RELEASED:
-                self._put(attrs.evolve(claim, status=_RELEASED))
+    def release(self, *items: Any) -> None:
+        """Take allocation, reservations and device status from claims. A claim that holds nothing is left as it is.
+
+        A pod or a PodGroup among the items has ended: it leaves the cluster (a pod that is Succeeded or Failed stays)
+        and gives up its claims. A claim that nobody uses any more loses its allocation; one that was made for the pod
+        or group is removed. Claims of a group stay allocated until the group itself ends (KEP-5729).
+
+        Raises KeyError for the name of a claim that is not there, Conflict for a group whose pods still run.
+        """
+        for item in items:
+            if isinstance(item, str) or (model := _model(item)).kind not in ("Pod", "PodGroup"):
+                claim = self._claim(item)
+                if claim.status is not None and claim.status != _RELEASED:
+                    self._put(attrs.evolve(claim, status=_RELEASED))
+                continue
+            from dra_alloc.features.pods.release import ended
+
+            changed, removed = ended(self, model)
+            for changed_claim in changed:
+                self._put(changed_claim)
+            for kind, key in removed:
+                self._remove(kind, key)
 
     def revert(self, version: int) -> None:
         """Take back all changes since the given version (of this cluster, not of a fork).
@@ -238,7 +264,8 @@ class Cluster:
         changes = self._version - version
         if changes < 0 or changes > len(self._history):
             raise ValueError(
-                f"version {version} is not within reach: now at {self._version}, {len(self._history)} changes remembered"
+                f"version {version} is not within reach: now at {self._version}, with {len(self._history)} "
+                "changes remembered"
             )
         for _ in range(changes):
             kind, key, old = self._history.pop()
@@ -257,6 +284,9 @@ class Cluster:
         other._pools_of_node = self._pools_of_node.fork()
         other._wide_pools = self._wide_pools
         other._holdings = self._holdings.fork()
+        other._claims_of_owner = self._claims_of_owner.fork()
+        other._pods_of_node = self._pods_of_node.fork()
+        other._use_of_node = self._use_of_node.fork()
         other._order = self.node_names()
         other._places = self._places
         other._rules = self._rules
@@ -319,6 +349,21 @@ class Cluster:
             inventory = self._inventories[features] = Inventory(self, features)
         return inventory
 
+    def claims_owned_by(self, uid: str) -> list[ResourceClaim]:
+        """The claims whose managing controller has this UID."""
+        return [self._objects["ResourceClaim"][key] for key in self._claims_of_owner.get(uid, ())]
+
+    def pods_on(self, node: str) -> list[Pod]:
+        """The pods that are bound to a node, finished ones included."""
+        return [self._objects["Pod"][key] for key in self._pods_of_node.get(node, ())]
+
+    def use_of_node(self, node: str, compute: Callable[[list[Pod]], Any]) -> Any:
+        """What `compute` makes of the pods on a node, remembered until one of them changes."""
+        found = self._use_of_node.get(node)
+        if found is None:
+            found = self._use_of_node[node] = compute(self.pods_on(node))
+        return found
+
     def slices_of_pool(self, key: PoolKey) -> tuple[ResourceSlice, ...]:
         """All slices of a pool, of all generations."""
         return self._pool_slices.get(key, ())
@@ -334,7 +379,10 @@ class Cluster:
         return tuple(rule for rule in self._rules if _rule_concerns(rule, key))
 
     def reserve(
-        self, claims: Iterable[Any], consumer: ResourceClaimConsumerReference, allocations: Iterable[tuple[Any, Any]] = ()
+        self,
+        claims: Iterable[Any],
+        consumer: ResourceClaimConsumerReference,
+        allocations: Iterable[tuple[Any, Any]] = (),
     ) -> None:
         """Commit allocations and put a consumer into `reservedFor` of claims, in one step or not at all."""
         self._commit(
@@ -361,14 +409,15 @@ class Cluster:
 
     def _claim(self, claim: Any) -> ResourceClaim:
         if isinstance(claim, str):
-            found = self.get("ResourceClaim", claim)
+            found: ResourceClaim | None = self.get("ResourceClaim", claim)
             if found is None:
                 raise KeyError(f"there is no ResourceClaim {claim}; claims are named namespace/name")
             return found
         model = _model(claim)
         if not isinstance(model, ResourceClaim):
             raise DraError(f"a ResourceClaim is needed here, not a {model.kind}")
-        return self.get("ResourceClaim", model.metadata.key) or model
+        known: ResourceClaim | None = self.get("ResourceClaim", model.metadata.key)
+        return known or model
 
     def _put(self, item: Any) -> None:
         kind, key = _identity(item)
@@ -451,12 +500,26 @@ class Cluster:
     def _rule_changed(self, old: DeviceTaintRule | None, new: DeviceTaintRule | None) -> None:
         self._rules = None
         concerned = [
-            key for key in self._pool_slices if any(rule is not None and _rule_concerns(rule, key) for rule in (old, new))
+            key
+            for key in self._pool_slices
+            if any(rule is not None and _rule_concerns(rule, key) for rule in (old, new))
         ]
         for key in concerned:
             self._pool_changed(key, _places(self._pool_slices[key]))
 
+    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        key = (new or old).metadata.key  # type: ignore[union-attr]
+        before, after = (item.spec.node_name if item is not None else None for item in (old, new))
+        if before != after:
+            _move(self._pods_of_node, key, before, after)
+        for name in (before, after):
+            if name:
+                self._use_of_node.pop(name, None)
+
     def _claim_changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+        owner_before, owner_after = _owner(old), _owner(new)
+        if owner_before != owner_after:
+            _move(self._claims_of_owner, (new or old).metadata.key, owner_before, owner_after)  # type: ignore[union-attr]
         before, after = _results(old), _results(new)
         if before == after:
             return
@@ -505,6 +568,7 @@ class Cluster:
         self,
         pairs: list[tuple[ResourceClaim, AllocationResult]],
         reservations: Iterable[tuple[str, ResourceClaimConsumerReference]],
+        others: Iterable[Any] = (),
     ) -> None:
         new: dict[str, ResourceClaim] = {}
         # Several allocations must hold together: each is tried on a fork that has those before it.
@@ -526,8 +590,10 @@ class Cluster:
         for key, consumer in reservations:
             found = new.get(key) or self.get("ResourceClaim", key)
             if found is None or found.status is None or found.status.allocation is None:
-                raise Conflict(f"claim {key} is not allocated and cannot be reserved for {consumer.resource} {consumer.name}")
-            if any(other.uid == consumer.uid for other in found.status.reserved_for):
+                raise Conflict(
+                    f"claim {key} is not allocated and cannot be reserved for {consumer.resource} {consumer.name}"
+                )
+            if any(_same_consumer(other, consumer) for other in found.status.reserved_for):
                 new.setdefault(key, found)
                 continue
             if len(found.status.reserved_for) >= MAX_RESERVED:
@@ -537,6 +603,8 @@ class Cluster:
         for key, claim in new.items():
             if self.get("ResourceClaim", key) != claim:
                 self._put(claim)
+        for item in others:
+            self._put(item)
 
     def _check_free(self, claim: str, allocation: AllocationResult) -> None:
         """Raise Conflict if a device of the allocation is not there any more, or not free enough."""
@@ -626,12 +694,8 @@ _UPDATES: dict[str, Callable[[Cluster, Any, Any], None]] = {
     "ResourceSlice": Cluster._slice_changed,
     "DeviceTaintRule": Cluster._rule_changed,
     "ResourceClaim": Cluster._claim_changed,
+    "Pod": Cluster._pod_changed,
 }
-
-
-def qualified(name: str, driver: str) -> str:
-    """The qualified form of an attribute or capacity name of a driver."""
-    return name if "/" in name else f"{driver}/{name}"
 
 
 def _model(item: Any) -> Any:
@@ -665,8 +729,31 @@ def _rule_concerns(rule: DeviceTaintRule, key: PoolKey) -> bool:
     return selector is not None and selector.driver in (None, key[0]) and selector.pool in (None, key[1])
 
 
+def _owner(claim: ResourceClaim | None) -> str | None:
+    """UID of the managing controller of a claim."""
+    if claim is None or not claim.metadata.owner_references:
+        return None
+    return next((owner.uid for owner in claim.metadata.owner_references if owner.controller), None)
+
+
+def _move(index: CowMap[str, tuple[str, ...]], key: str, before: str | None, after: str | None) -> None:
+    """Move the key of an object from one entry of an index to another."""
+    if before:
+        left = tuple(other for other in index.get(before, ()) if other != key)
+        if left:
+            index[before] = left
+        else:
+            index.pop(before, None)
+    if after:
+        index[after] = (*index.get(after, ()), key)
+
+
+def _same_consumer(one: ResourceClaimConsumerReference, other: ResourceClaimConsumerReference) -> bool:
+    """Entries of `reservedFor` are told apart by UID; objects that were never in a cluster may have none."""
+    return one == other if not one.uid else one.uid == other.uid
+
+
 def _results(claim: ResourceClaim | None) -> tuple[DeviceRequestAllocationResult, ...]:
     if claim is None or claim.status is None or claim.status.allocation is None:
         return ()
     return tuple(result for result in claim.status.allocation.devices.results if not result.admin_access)
-

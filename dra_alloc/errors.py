@@ -34,7 +34,8 @@ class DraError(Exception):
 class DecodeError(DraError):
     """Input could not be read as Kubernetes objects.
 
-    path: where it is, as precise as known: file, document, object, field path (`claims.yaml[2] ResourceClaim default/c: spec.devices`).
+    path: where it is, as precise as known: file, document, object, field path
+    (`claims.yaml[2] ResourceClaim default/c: spec.devices`).
     message: what is wrong. hint: what would be right (may be empty).
     """
 
@@ -92,7 +93,8 @@ class CelError(DraError):
         if self.offset is None or not self.expression:
             return self.message
         line, column = self.line, self.column
-        assert line is not None and column is not None
+        assert line is not None
+        assert column is not None
         text = self.expression.split("\n")[line - 1]
         if len(text) > 160:
             start = max(0, column - 80)
@@ -105,7 +107,8 @@ class AllocationError(DraError):
 
     kind: `class-not-found`, `pool-all`, `too-many-devices`, `cel`, `capacity`, `unknown-selector`, `unknown-mode`,
     `all-violates-constraint`, `invalid-pool`, `unknown-constraint`, `unsupported`.
-    claim: "namespace/name". request: `req` or `req/sub`. device: "driver/pool/device". Each empty where it does not apply.
+    claim: "namespace/name". request: `req` or `req/sub`. device: "driver/pool/device". Each empty where it does not
+    apply.
     node: the node of the attempt, empty if the error does not depend on it.
     """
 

@@ -13,7 +13,7 @@ import attrs
 __all__ = ["Features"]
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class Features:
     """Switches for everything beyond plain structured parameters. The default is Kubernetes 1.37 as released.
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from dra_alloc._cow import CowMap
+from dra_alloc._rows import has_groups, scan
 from dra_alloc.nodeselection import device_concerns, slice_concerns
 
 if TYPE_CHECKING:
@@ -58,11 +59,11 @@ class Holding:
 class PoolTable:
     """The newest generation of a pool.
 
-    slices: by name. fault: "" or "incomplete" or "invalid", `reason` says why. first: index of the first device of
-    each slice. devices: of all slices that offer any, in search order; slice_of, taints: by device (taints of slice
-    and rules). index: place of a device by name. waits: by device, whether it has binding conditions, None if none has.
-    selective: whether devices must be looked at one by one for whether a node can use them. columns: (counter set, counter); supply: nanos by column; draws: by device (column, nanos).
-    scales: divisor of each column; wide: whether amounts of it need more than 64 bits.
+    slices: by name. fault: "" or "incomplete" or "invalid", `reason` says why. devices: of all slices that offer any,
+    in search order; slice_of, taints: by device (taints of slice and rules). index: place of a device by name. waits:
+    by device, whether it has binding conditions, None if none has. selective: whether devices must be looked at one by
+    one for whether a node can use them. columns: (counter set, counter); supply: nanos by column; draws: by device
+    (column, nanos). scales: divisor of each column; wide: whether amounts of it need more than 64 bits.
     """
 
     key: PoolKey
@@ -118,7 +119,7 @@ class PoolState:
     """What of a pool is in use.
 
     held: by device 0 free, 1 held whole, 2 held in shares; None where nothing is in use. remaining: nanos left of each
-    column; available: the same in units (0 for wide columns). shares: by device, nanos consumed by name of the capacity.
+    column; available: the same in units (0 for wide columns). shares: by device, nanos consumed by capacity name.
     vanished: names of devices that are held and not in the slices. members: (counter set, groups) of devices in use.
     digest: what `held` does not tell, for comparing pools.
     """
@@ -157,19 +158,16 @@ def compile_pool(
     key: PoolKey, slices: Iterable[ResourceSlice], rules: Sequence[DeviceTaintRule], features: Features
 ) -> PoolTable | None:
     """The table of a pool, or None if none of its slices counts with these features."""
-    known = [item for item in slices if _is_known(item, features)]
+    known = tuple([item for item in slices if _is_known(item, features)])
     if not known:
         return None
-    newest = max(item.spec.pool.generation for item in known)
-    current = tuple(
-        sorted((item for item in known if item.spec.pool.generation == newest), key=lambda item: item.metadata.name)
-    )
+    current = known if len(known) == 1 else _newest(known)
     wanted = {item.spec.pool.resource_slice_count for item in current}
     if wanted != {len(current)}:
         return PoolTable(key, current, "incomplete", _incomplete_reason(key, current, wanted))
     table = PoolTable(key, current)
-    devices: list[Device] = []
-    slice_of: list[int] = []
+    devices: tuple[Device, ...] = ()
+    slice_of: tuple[int, ...] = ()
     counting = False
     for number, item in enumerate(current):
         spec = item.spec
@@ -177,22 +175,29 @@ def compile_pool(
             counting = True
         else:
             devices += spec.devices
-            slice_of += [number] * len(spec.devices)
+            slice_of += (number,) * len(spec.devices)
         if spec.per_device_node_selection or spec.skip_node_operations:
             table.selective = True
-    index = {device.name: number for number, device in enumerate(devices)}
+    index, waits, drawing = scan(devices)
     if len(index) < len(devices):
         duplicate = _first_duplicate([device.name for device in devices])
         return PoolTable(key, current, "invalid", f"pool {key[0]}/{key[1]} has two devices named {duplicate!r}")
-    table.devices = tuple(devices)
-    table.slice_of = tuple(slice_of)
+    table.devices = devices
+    table.slice_of = slice_of
     table.index = index
     table.taints = _effective_taints(key, devices, rules, features)
-    waits = bytes([bool(device.binding_conditions) for device in devices])
-    table.waits = waits if any(waits) else None
-    if features.DRAPartitionableDevices and (counting or any([device.consumes_counters for device in devices])):
+    table.waits = waits
+    if features.DRAPartitionableDevices and (counting or drawing):
         _compile_counters(table)
     return table
+
+
+def _newest(slices: Sequence[ResourceSlice]) -> tuple[ResourceSlice, ...]:
+    """The slices of the newest generation, by name."""
+    newest = max(item.spec.pool.generation for item in slices)
+    return tuple(
+        sorted((item for item in slices if item.spec.pool.generation == newest), key=lambda item: item.metadata.name)
+    )
 
 
 def _is_known(item: ResourceSlice, features: Features) -> bool:
@@ -200,16 +205,16 @@ def _is_known(item: ResourceSlice, features: Features) -> bool:
     spec = item.spec
     if not features.DRAPartitionableDevices and (spec.per_device_node_selection or spec.shared_counters):
         return False
-    return features.DRADeviceCompatibilityGroups or not any(
-        consumption.compatibility_groups for device in spec.devices for consumption in device.consumes_counters
-    )
+    return features.DRADeviceCompatibilityGroups or not has_groups(spec.devices)
 
 
 def _incomplete_reason(key: PoolKey, current: Sequence[ResourceSlice], wanted: set[int]) -> str:
     generation = current[0].spec.pool.generation
     if len(wanted) > 1:
         counts = ", ".join(str(value) for value in sorted(wanted))
-        return f"the slices of pool {key[0]}/{key[1]} disagree on resourceSliceCount ({counts}) at generation {generation}"
+        return (
+            f"the slices of pool {key[0]}/{key[1]} disagree on resourceSliceCount ({counts}) at generation {generation}"
+        )
     (number,) = wanted
     if number <= 0:
         return f"resourceSliceCount of pool {key[0]}/{key[1]} is {number}; it must be the number of slices of the pool"
@@ -275,18 +280,15 @@ def _compile_counters(table: PoolTable) -> None:
         for consumption in device.consumes_counters:
             number = sets.get(consumption.counter_set)
             if number is None:
-                _invalidate(
-                    table, f"{where}: device {device.name} consumes counter set {consumption.counter_set!r}, which is not there"
-                )
+                missing = f"counter set {consumption.counter_set!r}"
+                _invalidate(table, f"{where}: device {device.name} consumes {missing}, which is not there")
                 return
             groups.setdefault(number, []).append(frozenset(consumption.compatibility_groups))
             for name, counter in consumption.counters.items():
                 column = columns.get((consumption.counter_set, name))
                 if column is None:
-                    _invalidate(
-                        table,
-                        f"{where}: device {device.name} consumes counter {consumption.counter_set}/{name}, which is not there",
-                    )
+                    missing = f"counter {consumption.counter_set}/{name}"
+                    _invalidate(table, f"{where}: device {device.name} consumes {missing}, which is not there")
                     return
                 if counter.value.nano < 0:
                     _invalidate(

@@ -18,14 +18,21 @@ from dra_alloc import _core
 from dra_alloc._rows import Reader
 from dra_alloc.api import Device, DeviceAttribute
 from dra_alloc.cel import Program, compile_derived, compile_selector, device_env
-from dra_alloc.cluster import qualified
 from dra_alloc.errors import AllocationError, CelError
 from dra_alloc.inventory import AT_ODDS
+from dra_alloc.rules import (
+    attribute_values,
+    capacity_fault,
+    consumed_amount,
+    derived_values,
+    published_capacities,
+    qualified,
+    tolerated,
+)
 
 if TYPE_CHECKING:
-    from dra_alloc._core import PoolRows, Tables
+    from dra_alloc._core import PoolRows, Tables, Wide
     from dra_alloc.api import (
-        CapacityRequestPolicy,
         DeviceCapacity,
         DeviceClass,
         DeviceRequest,
@@ -33,7 +40,6 @@ if TYPE_CHECKING:
         DeviceTaint,
         DeviceToleration,
         ExactDeviceRequest,
-        Quantity,
         ResourceClaim,
     )
     from dra_alloc.cluster import Cluster
@@ -48,14 +54,16 @@ MAX_RESULTS = 32
 _NARROW = 1 << 58
 _MAX_ROWS = 500_000
 _LARGEST_COUNT = 1 << 61
-_WHOLE = 10**9
 
 _numbers = count(1)
 
 
 @attrs.frozen(eq=False)
 class RequestType:
-    """What a (sub)request demands of each single device. `programs`: selectors of class, then request, or their errors."""
+    """What a (sub)request demands of each single device.
+
+    programs: selectors of the class, then of the request, or the errors of those that do not compile.
+    """
 
     number: int
     device_class: DeviceClass
@@ -116,10 +124,10 @@ class Question:
         self.slots: list[RequestSlot] = []
         self.tables: Tables
         self.has_every = False
-        self.verdicts: dict[object, bool | str] = {}  # by signature of a node: see allocator.py
+        self.verdicts: dict[tuple[object, ...], int] = {}  # by signature of a node: see allocator.py
         self._value_tables: list[ValueTable] = []
         self._reader: Reader
-        self._rows: dict[object, int] = {}  # by key of the reader
+        self._rows: dict[tuple[object, ...], int] = {}  # by key of the reader
         self.alive: list[object] = []  # what `question_key` knows by identity
         self._facts: list[RowFacts] = []
         self._canonical: dict[object, int] = {}
@@ -143,8 +151,8 @@ class Question:
 
     def _compile_rows(self, table: PoolTable) -> PoolRows:
         driver = table.key[0]
-        numbers = []
-        for index, key in enumerate(self._reader.keys(driver, table.devices, table.taints)):
+        numbers: list[int] = []
+        for index, key in enumerate(self.keys(table)):
             row = self._rows.get(key)
             if row is None:
                 row = self._rows[key] = self._compile_row(driver, table.devices[index], table.taints[index])
@@ -172,10 +180,9 @@ class Question:
             )
         return rows
 
-    def keys(self, table: PoolTable) -> list[object]:
+    def keys(self, table: PoolTable) -> list[tuple[object, ...]]:
         """A key for each device of a pool: equal keys, equal meaning to the question, use and counters aside."""
-        found: list[object] = self._reader.keys(table.key[0], table.devices, table.taints)
-        return found
+        return self._reader.keys(table.key[0], table.devices, table.taints)
 
     def groups(self, names: Sequence[str]) -> list[int]:
         """Numbers of compatibility groups."""
@@ -193,7 +200,7 @@ class Question:
     def _compile_row(self, driver: str, device: Device, taints: tuple[DeviceTaint, ...]) -> int:
         env = _Env(driver, device)
         multi = self.features.DRAConsumableCapacity and bool(device.allow_multiple_allocations)
-        capacities = _published(device, driver)
+        capacities = published_capacities(device, driver)
         codes = []
         amounts: list[tuple[int, ...]] = []
         for kind in self.types:
@@ -284,17 +291,15 @@ class Question:
             return None
         return self._found_values(self._value_tables[number], driver, device, _Env(driver, device))
 
-    def _found_values(
-        self, entry: ValueTable, driver: str, device: Device, env: _Env
-    ) -> frozenset[tuple[str, object]]:
+    def _found_values(self, entry: ValueTable, driver: str, device: Device, env: _Env) -> frozenset[tuple[str, object]]:
         lists = self.features.DRAListTypeAttributes
         if entry.derived is not None:
-            return _derived_values(env.derive(entry.derived), lists)
+            return derived_values(env.derive(entry.derived), lists)
         domain, _, name = entry.attribute.rpartition("/")
         attribute = device.attributes.get(entry.attribute)
         if attribute is None and domain == driver:
             attribute = device.attributes.get(name)
-        return _attribute_values(attribute, lists) if attribute is not None else frozenset()
+        return attribute_values(attribute, lists) if attribute is not None else frozenset()
 
     def _values(self, entry: ValueTable, driver: str, device: Device, env: _Env) -> int:
         """The set of values of an attribute: its number, -1 for none, -2 for an error."""
@@ -321,9 +326,7 @@ class Question:
             if not facts.wide[column]
         ]
 
-    def wide_amounts(
-        self, table: PoolTable, state: PoolState
-    ) -> tuple[list[int], dict[int, list[tuple[int, int]]], dict[int, tuple[list[int], dict[int, list[tuple[int, int]]]]]]:
+    def wide_amounts(self, table: PoolTable, state: PoolState) -> Wide:
         """What `Search.add_pool` takes as `wide`: nanos of the columns that do not fit into 64 bits."""
         columns = [column for column, wide in enumerate(table.wide) if wide]
         place = {column: number for number, column in enumerate(columns)}
@@ -414,123 +417,13 @@ class _Env:
         return program.evaluate(self._get())
 
 
-def _is_sound(value: DeviceAttribute | DeviceCapacity) -> bool:
+def _is_sound(value: DeviceAttribute) -> bool:
     """Whether an attribute is well-formed; if not, its mere presence makes every selector fail."""
-    if not isinstance(value, DeviceAttribute):
-        return True
     try:
         device_env("", Device(name="", attributes={"value": value}))
     except CelError:
         return False
     return True
-
-
-def _attribute_values(attribute: DeviceAttribute, lists: bool) -> frozenset[tuple[str, object]]:
-    for kind, items in (
-        ("int", attribute.ints),
-        ("bool", attribute.bools),
-        ("string", attribute.strings),
-        ("version", attribute.versions),
-    ):
-        if items:
-            return frozenset((kind, item) for item in items) if lists else frozenset()
-    for kind, value in (
-        ("int", attribute.int),
-        ("bool", attribute.bool),
-        ("string", attribute.string),
-        ("version", attribute.version),
-    ):
-        if value is not None:
-            return frozenset(((kind, value),))
-    return frozenset()
-
-
-def _derived_values(value: object, lists: bool) -> frozenset[tuple[str, object]]:
-    if isinstance(value, tuple):
-        return frozenset(map(_typed, value)) if lists else frozenset()
-    return frozenset((_typed(value),))
-
-
-def _typed(value: object) -> tuple[str, object]:
-    if isinstance(value, bool):
-        return "bool", value
-    if isinstance(value, int):
-        return "int", value
-    if isinstance(value, str):
-        return "string", value
-    return "version", str(value)
-
-
-def tolerated(taint: DeviceTaint, tolerations: Sequence[DeviceToleration]) -> bool:
-    """Whether a taint does not keep a request from a device (KEP-5055): it is information only, or tolerated."""
-    return taint.effect not in ("NoSchedule", "NoExecute") or any(
-        tolerates(toleration, taint) for toleration in tolerations
-    )
-
-
-def tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
-    """Whether a toleration matches a taint. `tolerationSeconds` plays no part in it."""
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator == "Exists":
-        return True
-    return toleration.operator in (None, "", "Equal") and (toleration.value or "") == (taint.value or "")
-
-
-def _published(device: Device, driver: str) -> dict[str, tuple[str, DeviceCapacity]]:
-    """Capacities by qualified name, with the name as published. A qualified entry hides the other spelling."""
-    found: dict[str, tuple[str, DeviceCapacity]] = {}
-    for name, capacity in device.capacity.items():
-        full = qualified(name, driver)
-        if full == name or full not in device.capacity:
-            found[full] = name, capacity
-    return found
-
-
-def capacity_fault(capacity: Sequence[tuple[str, int]], driver: str) -> str:
-    """What is wrong with the capacities that a request names, on devices of a driver; empty if nothing is."""
-    names = [qualified(name, driver) for name, _ in capacity]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        return f"capacity {twice} is requested both with and without its domain; name it once"
-    for name, nano in capacity:
-        if nano < 0:
-            return f"the amount of capacity {name} is negative; it must be at least 0"
-    return ""
-
-
-def consumed_amount(asked: int | None, capacity: DeviceCapacity, features: Features) -> int | None:
-    """How much of a capacity a request consumes, in nanos (KEP-5075); None if the policy allows no such amount."""
-    policy = capacity.request_policy
-    if asked is None:
-        return (capacity.value if policy is None or policy.default is None else policy.default).nano
-    if policy is None:
-        return asked
-    amount, valid = _by_policy(asked, policy, features)
-    if valid or (policy.default is not None and amount == policy.default.nano):
-        return amount
-    return None
-
-
-def _by_policy(asked: int, policy: CapacityRequestPolicy, features: Features) -> tuple[int, bool]:
-    if policy.valid_range is not None:
-        least = _granular(policy.valid_range.min, features)
-        step = _granular(policy.valid_range.step, features) if policy.valid_range.step is not None else 0
-        amount = max(asked, least)
-        if step > 0:
-            amount = least + -((least - amount) // step) * step
-        return amount, policy.valid_range.max is None or amount <= policy.valid_range.max.nano
-    if policy.valid_values:
-        enough = [value.nano for value in policy.valid_values if value.nano >= asked]
-        return (min(enough), True) if enough else (asked, False)
-    return asked, True
-
-
-def _granular(amount: Quantity, features: Features) -> int:
-    """Without DRAFractionalCapacityRange, minimum and step of a range count in whole numbers."""
-    return amount.nano if features.DRAFractionalCapacityRange else -(-amount.nano // _WHOLE) * _WHOLE
 
 
 def _left(facts: RowFacts, driver: str, used: Mapping[str, int]) -> list[int]:
@@ -693,10 +586,10 @@ class _Compiler:
             raise AllocationError("unknown-mode", f"allocationMode {mode!r} is neither ExactCount nor All", **where)
         return Alternative(self._type(device_class, body, bool(admin)), reference, body, body.count or 1, mode == "All")
 
-    def _type(
-        self, device_class: DeviceClass, body: ExactDeviceRequest | DeviceSubRequest, admin: bool
-    ) -> RequestType:
-        capacity = tuple((name, amount.nano) for name, amount in body.capacity.requests.items()) if body.capacity else ()
+    def _type(self, device_class: DeviceClass, body: ExactDeviceRequest | DeviceSubRequest, admin: bool) -> RequestType:
+        capacity = (
+            tuple((name, amount.nano) for name, amount in body.capacity.requests.items()) if body.capacity else ()
+        )
         own = tuple(selector.cel.expression for selector in body.selectors if selector.cel)
         of_class = tuple(selector.cel.expression for selector in device_class.spec.selectors if selector.cel)
         key = (device_class.metadata.name, own, capacity, body.tolerations, admin)
@@ -783,4 +676,3 @@ class _Compiler:
                 domain, _, name = entry.attribute.rpartition("/")
                 columns[domain, name] = None
         self.question._reader = Reader(columns, whole, _is_sound)
-

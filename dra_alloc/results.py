@@ -18,8 +18,7 @@ from dra_alloc.api import (
     NodeSelectorTerm,
     Quantity,
 )
-from dra_alloc.cluster import qualified
-from dra_alloc.problem import consumed_amount
+from dra_alloc.rules import consumed_amount, qualified
 
 if TYPE_CHECKING:
     from dra_alloc.api import Device, Node, ResourceClaim, ResourceSlice
@@ -60,10 +59,10 @@ def build_results(
     """One AllocationResult for each claim of the question, in order."""
     alternatives: list[list[Alternative]] = [[] for _ in claims]
     chosen: list[list[_Chosen]] = [[] for _ in claims]
-    for slot, (number, devices) in zip(question.slots, answer, strict=True):
-        alternative = slot.alternatives[number]
+    for slot, (which, places) in zip(question.slots, answer, strict=True):
+        alternative = slot.alternatives[which]
         alternatives[slot.claim].append(alternative)
-        chosen[slot.claim] += [_Chosen(alternative, pools[pool], index) for pool, index in devices]
+        chosen[slot.claim] += [_Chosen(alternative, pools[pool], index) for pool, index in places]
     results = []
     for number, claim in enumerate(claims):
         devices = tuple(_device_result(each, question.features, share_ids) for each in chosen[number])
@@ -78,9 +77,7 @@ def build_results(
     return results
 
 
-def _device_result(
-    chosen: _Chosen, features: Features, share_ids: Callable[[], str]
-) -> DeviceRequestAllocationResult:
+def _device_result(chosen: _Chosen, features: Features, share_ids: Callable[[], str]) -> DeviceRequestAllocationResult:
     device, alternative = chosen.device, chosen.alternative
     shared = features.DRAConsumableCapacity and bool(device.allow_multiple_allocations)
     driver, pool = chosen.table.key
@@ -102,9 +99,11 @@ def _device_result(
 def _consumed(chosen: _Chosen, driver: str, features: Features) -> dict[str, Quantity]:
     """What a request consumes of each capacity of a device, by the name that the device publishes."""
     body = chosen.alternative.body
-    asked = {} if body.capacity is None else {
-        qualified(name, driver): amount for name, amount in body.capacity.requests.items()
-    }
+    asked = (
+        {}
+        if body.capacity is None
+        else {qualified(name, driver): amount for name, amount in body.capacity.requests.items()}
+    )
     published = chosen.device.capacity
     consumed = {}
     for name, capacity in published.items():
