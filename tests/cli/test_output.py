@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 import yaml
@@ -47,3 +50,23 @@ def test_a_piped_table_is_plain_and_at_most_100_columns_wide(
 def test_progress_passes_all_items_and_is_silent_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert list(progress(range(3), 3, "working")) == [0, 1, 2]
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no pseudo-terminal")
+def test_progress_shows_on_a_terminal() -> None:
+    reader, writer = os.openpty()
+    code = "from dra_alloc.cli._output import progress; print(list(progress(range(3), 3, 'working')))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=writer,
+        env={**os.environ, "TERM": "xterm"},
+        check=True,
+        timeout=60,
+    )
+    shown = os.read(reader, 1 << 16).decode()
+    os.close(writer)
+    os.close(reader)
+    assert done.stdout.decode() == "[0, 1, 2]\n"
+    assert "working" in shown
+    assert "100%" in shown
