@@ -8,14 +8,13 @@ estimated cost, with a safe margin, is within the limit. What is nested too deep
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from dra_alloc.cel.checker import DEVICE_BINDING
 from dra_alloc.cel.device import DeviceEnv
 from dra_alloc.cel.fold import Constants
-from dra_alloc.cel.library import implementation, regex, standard
-from dra_alloc.cel.library.optionals import insert, insert_all
-from dra_alloc.cel.machine import Missing, elements_of, qualify
+from dra_alloc.cel.library import implementation
+from dra_alloc.cel.runtime import BUILTINS, HELPERS
 from dra_alloc.cel.syntax import (
     Binding,
     Call,
@@ -27,36 +26,14 @@ from dra_alloc.cel.syntax import (
     Node,
     Select,
 )
-from dra_alloc.cel.values import (
-    EMPTY,
-    NONE,
-    Fault,
-    Halt,
-    Optional,
-    Quantity,
-    Semver,
-    Uint,
-    Value,
-    map_key,
-    no_overload,
-)
+from dra_alloc.cel.values import Amount, Fault, Halt, Quantity, Semver, Uint, Value, map_key
 
-__all__ = ["FAULTS", "compile_tree", "fault_of"]
+__all__ = ["Compiled", "compile_tree"]
 
 #: Deeper expressions are left to the machine: Python bounds the nesting of its own code.
 MAX_DEPTH: Final = 40
 
-#: What generated code may raise for a run-time error of CEL: a missing key is a KeyError.
-FAULTS: Final = (Fault, KeyError)
-
 Compiled = Callable[[DeviceEnv], Any]
-
-
-def fault_of(error: BaseException) -> Fault:
-    """The fault that an exception of generated code stands for."""
-    if isinstance(error, Fault):
-        return Fault(error.message)
-    return Fault(f"no such key: {error.args[0]}")
 
 
 def compile_tree(
@@ -69,13 +46,13 @@ def compile_tree(
     if root.depth + root.nesting > MAX_DEPTH:
         return None
     generator = _Generator(constants)
-    result = generator.expression(root)
-    last = f"return {result}" if generator.kind(root) == "bool" and verdict else f"return convert({result})"
-    source = "\n".join(["def run(env):", *generator.prologue, *generator.lines, f" {last}"])
-    space: dict[str, Any] = {**_HELPERS, **generator.table, "convert": convert, "__builtins__": _BUILTINS}
     try:
-        exec(compile(source, "<cel>", "exec"), space)  # noqa: S102 - source has numbered names and operators only
-    except (SyntaxError, RecursionError, MemoryError):  # too many nested blocks
+        result = generator.expression(root)
+        last = f"return {result}" if generator.kind(root) == "bool" and verdict else f"return convert({result})"
+        source = "\n".join(["def run(env):", *generator.prologue, *generator.lines, f" {last}"])
+        space: dict[str, Any] = {**HELPERS, **generator.table, "convert": convert, "__builtins__": BUILTINS}
+        exec(compile(source, "<cel>", "exec"), space)
+    except (SyntaxError, RecursionError, MemoryError):  # more nested blocks than Python takes, or a caller deep down
         return None
     run: Compiled = space["run"]
     return run
@@ -129,16 +106,15 @@ class _Generator:
         known, value = self.known(node)
         if known:
             return self.constant(value)
-        kind = type(node)
-        if kind is Ident:
+        if type(node) is Ident:
             return self.variable(node)
-        if kind is Select:
+        if type(node) is Select:
             return self.select(node)
-        if kind is Call:
+        if type(node) is Call:
             return self.call(node)
-        if kind is ListLiteral:
+        if type(node) is ListLiteral:
             return self.list_literal(node)
-        if kind is MapLiteral:
+        if type(node) is MapLiteral:
             return self.map_literal(node)
         assert type(node) is Comprehension
         return self.comprehension(node)
@@ -163,9 +139,10 @@ class _Generator:
             return True, self.folded[node]
         return False, None
 
-    def variable(self, node: Any) -> str:
+    def variable(self, node: Ident) -> str:
         if node.binding is DEVICE_BINDING:
             return "whole(env)"
+        assert node.binding is not None
         name = self.variables[node.binding]
         if name in self.unsure:
             self.write(f"if type({name}) is Fault: raise {name}")
@@ -203,7 +180,7 @@ class _Generator:
 
     def implementation(self, node: Call) -> Callable[..., Any]:
         sure = all(
-            self.kind(operand) == wanted.kind or _STATIC_KINDS.get(wanted.name) == self.kind(operand)
+            self.kind(operand) in (wanted.kind, *_ACCEPTED.get(wanted.name, ()))
             for operand, wanted in zip(node.operands(), node.overloads[0].arguments, strict=True)
             if wanted.kind not in ("dyn", "param")
         ) and not any(wanted.parameters for wanted in node.overloads[0].arguments)
@@ -211,7 +188,7 @@ class _Generator:
 
     # Chains of selections -------------------------------------------------------------------------------------------
 
-    def select(self, node: Any) -> str:
+    def select(self, node: Select) -> str:
         operand = node.operand
         if type(operand) is Ident and operand.binding is DEVICE_BINDING:
             return "True" if node.test else _FIELDS[node.field]
@@ -468,7 +445,8 @@ class _Generator:
             tested = self.temporary(self.expression(left))
             constant = self.constant(members)
             if texts and len(texts) == len(self.constants[right]):
-                return f"({tested} in {self.constant(frozenset(texts))} if type({tested}) is str else {tested} in {constant})"
+                quick = self.constant(frozenset(texts))
+                return f"({tested} in {quick} if type({tested}) is str else {tested} in {constant})"
             return f"({tested} in {constant})"
         domain = self.domain(right)
         if domain is not None and self.kind(left) == "string":
@@ -510,7 +488,7 @@ class _Generator:
         tested = self.temporary(self.expression(node.target))
         action = _VERSUS[node.function].format(f"{tested}.{field}", other)
         kind = "Quantity" if isinstance(value, Quantity) else "Semver"
-        if self.kind(node.target) == kind:
+        if self.kind(node.target) in (kind, "Amount" if kind == "Quantity" else kind):
             return action
         act = self.constant(implementation(node.function, node.overloads))
         return f"({action} if type({tested}) is {kind} else {act}({tested}, {self.constant(value)}))"
@@ -623,7 +601,8 @@ class _Generator:
             self.write(f"if not {value}: continue")
 
     def collect_map(self, node: Comprehension, loop: str, result: str) -> None:
-        assert node.transform is not None and node.variable_binding is not None
+        assert node.transform is not None
+        assert node.variable_binding is not None
         self.write(f"{result} = {{}}")
         self.write(loop)
         self.depth += 1
@@ -663,9 +642,11 @@ _KINDS: Final[dict[type, str]] = {
     tuple: "list",
     dict: "map",
     Quantity: "Quantity",
+    Amount: "Amount",
     Semver: "Semver",
 }
-_STATIC_KINDS: Final = {"kubernetes.Quantity": "Quantity or sum", "kubernetes.Semver": "Semver"}
+_STATIC_KINDS: Final = {"kubernetes.Quantity": "Amount", "kubernetes.Semver": "Semver"}
+_ACCEPTED: Final = {"kubernetes.Quantity": ("Quantity", "Amount"), "kubernetes.Semver": ("Semver",)}
 _MACRO_KINDS: Final = {
     **dict.fromkeys(("all", "exists", "exists_one"), "bool"),
     **dict.fromkeys(("map", "filter", "transformList"), "list"),
@@ -743,128 +724,3 @@ def _constant_step(node: Node, constants: Constants) -> tuple[str | None, Node |
         if type(key) is str:
             return key, node.arguments[0]
     return None, None
-
-
-# What generated code calls ------------------------------------------------------------------------------------------
-
-
-def _wrong(value: Value) -> NoReturn:
-    raise no_overload("call", value)
-
-
-def _has(value: Value, field: str) -> bool:
-    if type(value) is Optional:
-        return bool(_over_optional(value, field, test=True))
-    try:
-        qualify(value, field)
-    except Missing:
-        return False
-    return True
-
-
-def _step(value: Value, field: str) -> Value:
-    if type(value) is Optional:
-        return _over_optional(value, field)
-    return qualify(value, field)
-
-
-def _at(value: Value, key: Value) -> Value:
-    if type(key) not in (str, int, Uint, bool, float):
-        raise no_overload("_[_]", value, key)
-    if type(value) is Optional:
-        return _over_optional(value, key)
-    return qualify(value, key)
-
-
-def _over_optional(value: Value, key: Value, *, test: bool = False) -> Value:
-    """A step over an optional value: none stays none, and what is missing is none."""
-    if value is NONE:
-        return False if test else NONE
-    try:
-        found = qualify(value.value, key)
-    except Missing:
-        return False if test else NONE
-    return True if test else Optional(found)
-
-
-def _maybe(value: Value, key: Value) -> Value:
-    """`value.?key` or `value[?key]`."""
-    if type(value) is Optional:
-        return _over_optional(value, key)
-    try:
-        return Optional(qualify(value, key))
-    except Missing:
-        return NONE
-
-
-def _maybe_at(value: Value, key: Value) -> Value:
-    if type(key) not in (str, int, Uint, bool, float):
-        raise no_overload("_[?_]", value, key)
-    return _maybe(value, key)
-
-
-def _get(domain: dict[str, Value], name: str) -> Optional:
-    return Optional(domain[name]) if name in domain else NONE
-
-
-def _entry(value: Value) -> tuple[Value, ...]:
-    """What an optional entry adds to a list."""
-    if type(value) is not Optional:
-        raise Fault("cannot initialize optional entry from a value that is not optional")
-    return () if value is NONE else (value.value,)
-
-
-def _put(mapping: dict[Any, Any], key: Any, value: Value) -> None:
-    """Add an optional entry to a map, or remove what it stands for."""
-    found = _entry(value)
-    if found:
-        mapping[key] = found[0]
-    else:
-        mapping.pop(key, None)
-
-
-def _whole(env: DeviceEnv) -> dict[str, Any]:
-    return {
-        "driver": env.driver,
-        "allowMultipleAllocations": env.allow_multiple,
-        "attributes": env.attributes,
-        "capacity": env.capacity,
-    }
-
-
-#: Nothing else of Python can be reached by name from generated code.
-_BUILTINS: Final = {"type": type, "len": len, "str": str, "int": int, "tuple": tuple}
-
-_HELPERS: Final[dict[str, Any]] = {
-    "EMPTY": EMPTY,
-    "FAULTS": FAULTS,
-    "Fault": Fault,
-    "NONE": NONE,
-    "Optional": Optional,
-    "Quantity": Quantity,
-    "Semver": Semver,
-    "at": _at,
-    "elements": elements_of,
-    "entry": _entry,
-    "equals": standard.equals,
-    "fault_of": fault_of,
-    "found": regex.found,
-    "get": _get,
-    "greater": standard.greater,
-    "greater_equals": standard.greater_equals,
-    "has": _has,
-    "insert": insert,
-    "insert_all": insert_all,
-    "less": standard.less,
-    "less_equals": standard.less_equals,
-    "logical_not": standard.logical_not,
-    "map_key": map_key,
-    "maybe": _maybe,
-    "maybe_at": _maybe_at,
-    "no_overload": no_overload,
-    "not_equals": standard.not_equals,
-    "put": _put,
-    "step": _step,
-    "whole": _whole,
-    "wrong": _wrong,
-}

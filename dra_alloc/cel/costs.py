@@ -16,13 +16,12 @@ from dra_alloc.cel.values import (
     Optional,
     Quantity,
     Semver,
-    Sum,
     Value,
     map_keys,
     size_of,
 )
 
-__all__ = ["CHARGED_BEFORE", "LIST", "LIMIT", "MAP", "call_cost"]
+__all__ = ["CHARGED_BEFORE", "LIMIT", "LIST", "MAP", "call_cost"]
 
 #: `CELSelectorExpressionMaxCost` of the API: what one evaluation may cost.
 LIMIT: Final = 1_000_000
@@ -116,7 +115,7 @@ def _compare(arguments: Sequence[Any], result: Any) -> int:
     return math.ceil(min(size_of(arguments[0]), size_of(arguments[1])) * PER_CHARACTER)
 
 
-_KUBERNETES: Final = (Quantity, Sum, Semver, IP, CIDR, URL, NamedFormat)
+_KUBERNETES: Final = (Quantity, Semver, IP, CIDR, URL, NamedFormat)
 
 
 def _equals(arguments: Sequence[Any], result: Any) -> int:
@@ -207,8 +206,11 @@ _OVERLOADS: Final[dict[str, Cost]] = {
     "string_format": _scan_first,
     "in_list": _size_of_second,
     **dict.fromkeys(
-        (f"{order}_{kind}" for order in ("less", "greater", "less_equals", "greater_equals") for kind in
-         ("string", "bytes")),
+        (
+            f"{order}_{kind}"
+            for order in ("less", "greater", "less_equals", "greater_equals")
+            for kind in ("string", "bytes")
+        ),
         _compare,
     ),
     "equals": _compare,

@@ -30,9 +30,7 @@ class DeviceEnv:
 
     __slots__ = ("allow_multiple", "attributes", "capacity", "driver", "within_limits")
 
-    def __init__(
-        self, driver: str, allow_multiple: bool, attributes: DomainMap, capacity: DomainMap
-    ) -> None:
+    def __init__(self, driver: str, allow_multiple: bool, attributes: DomainMap, capacity: DomainMap) -> None:
         self.driver = driver
         self.allow_multiple = allow_multiple
         self.attributes = attributes

@@ -105,7 +105,8 @@ def estimate(root: Node, *, safe: bool = False) -> int:
     The estimate of the reference is too low for a few functions. With `safe` those count what they may cost, and no
     device within the limits of the API exceeds it.
     """
-    return run(_Estimator(safe).cost(root)).most
+    cost: Span = run(_Estimator(safe).cost(root))
+    return cost.most
 
 
 # Sizes of the device ------------------------------------------------------------------------------------------------
@@ -128,9 +129,7 @@ _DEVICE: Final = _Declared(
     _NO_MAXIMUM,
     fields={
         "driver": _Declared(MAX_DRIVER),
-        "attributes": _Declared(
-            MAX_ENTRIES, _DOMAINS, _Declared(MAX_ENTRIES, _NAMES, _ATTRIBUTE, attributes=True)
-        ),
+        "attributes": _Declared(MAX_ENTRIES, _DOMAINS, _Declared(MAX_ENTRIES, _NAMES, _ATTRIBUTE, attributes=True)),
         "capacity": _Declared(MAX_ENTRIES, _DOMAINS, _Declared(MAX_ENTRIES, _NAMES, _Declared(_NO_MAXIMUM))),
         "allowMultipleAllocations": _Declared(1),
     },
@@ -236,7 +235,7 @@ class _Estimator:
     def select(self, node: Select) -> Pass[Span]:
         if node.constant is not None:
             return _ONE
-        below = yield self.cost(node.operand)
+        below: Span = yield self.cost(node.operand)
         if node.test:
             return below
         self.paths[node] = (*self.path(node.operand), node.field)
@@ -263,21 +262,24 @@ class _Estimator:
         return total
 
     def comprehension(self, node: Comprehension) -> Pass[Span]:
-        assert node.accumulator_binding is not None and node.variable_binding is not None
-        ranged = yield self.cost(node.range)
-        init = yield self.cost(node.init)
+        assert node.accumulator_binding is not None
+        assert node.variable_binding is not None
+        ranged: Span = yield self.cost(node.range)
+        init: Span = yield self.cost(node.init)
         total = ranged.plus(init)
         self.locals[node.accumulator_binding] = _Local(
             self.path(node.init), self.size(node.init), self.entry_sizes(node.init)
         )
         if node.macro == "bind":
-            total = total.plus((yield self.cost(node.result)))
+            inner: Span = yield self.cost(node.result)
+            total = total.plus(inner)
             self.copy_sizes(node, node.result)
             return total
         self.iterate(node)
-        loop = yield self.cost(node.condition)
-        step = yield self.cost(node.step)
-        total = total.plus((yield self.cost(node.result)))
+        loop: Span = yield self.cost(node.condition)
+        step: Span = yield self.cost(node.step)
+        result: Span = yield self.cost(node.result)
+        total = total.plus(result)
         count = self.size_or_unknown(node.range)
         total = total.plus(count.times(step.plus(loop)))
         if type(node.init) is Literal:
@@ -379,9 +381,7 @@ class _Estimator:
     def unite_entries(self, node: Node, one: Node, other: Node) -> None:
         first, second = self.entry_sizes(one), self.entry_sizes(other)
         if first is not None and second is not None:
-            self.entries[node] = _Entries(
-                first.kind, first.keys.union(second.keys), first.values.union(second.values)
-            )
+            self.entries[node] = _Entries(first.kind, first.keys.union(second.keys), first.values.union(second.values))
 
 
 _PASSES: Final[dict[type, Any]] = {
@@ -689,8 +689,11 @@ _BUILT_IN: Final[dict[str, Callable[[_Operand | None, list[_Operand]], _Estimate
     "matches_string": _matches,
     "contains_string": _contains,
     **dict.fromkeys(
-        (f"{order}_{kind}" for order in ("less", "greater", "less_equals", "greater_equals") for kind in
-         ("string", "bytes")),
+        (
+            f"{order}_{kind}"
+            for order in ("less", "greater", "less_equals", "greater_equals")
+            for kind in ("string", "bytes")
+        ),
         _compare,
     ),
     "equals": _compare,

@@ -69,18 +69,17 @@ class _Folder:
 
     def visit(self, node: Node, exempt: bool) -> Pass[None]:
         """Visit a node; `exempt` inside of a call of `format`, whose lists may hold anything."""
-        kind = type(node)
-        if kind is Literal:
+        if type(node) is Literal:
             self.constants.values[node] = node.value
             return
-        if kind is Ident:
+        if type(node) is Ident:
             if node.constant is not None:
                 self.constants.values[node] = node.constant
             return
         if (node, exempt) in self.seen:
             return
         self.seen.add((node, exempt))
-        yield _PASSES[kind](self, node, exempt)
+        yield _PASSES[type(node)](self, node, exempt)
 
     def select(self, node: Select, exempt: bool) -> Pass[None]:
         if node.constant is not None:

@@ -11,9 +11,7 @@ from typing import Final
 
 __all__ = ["grammar_text"]
 
-_ESCAPES: Final = (
-    r"\\[abfnrtv'`?\"\\]|\\[0-3][0-7][0-7]|\\[xX][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\U[0-9a-fA-F]{8}"
-)
+_ESCAPES: Final = r"\\[abfnrtv'`?\"\\]|\\[0-3][0-7][0-7]|\\[xX][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\U[0-9a-fA-F]{8}"
 
 #: What is replaced, and by what. Rules with `?` vanish from the tree where they have a single child, which is most
 #: of them; the tokens stay in it for their positions.
@@ -112,6 +110,8 @@ def grammar_text() -> str:
     text = files("celpy").joinpath("cel.lark").read_text(encoding="utf-8")
     for old, new in _CHANGES:
         if text.count(old) != 1:
-            raise RuntimeError(f"the grammar of the installed cel-python is not the expected one: {old!r} not found once")
+            raise RuntimeError(
+                f"the grammar of the installed cel-python is not the expected one: {old!r} not found once"
+            )
         text = text.replace(old, new)
     return text

@@ -97,15 +97,26 @@ def _quantifier(name: str, two: bool) -> Callable[[int, Node | None, list[Node]]
     return build
 
 
-def _list_of(offset: int, macro: str, target: Node | None, names: tuple[str, str | None], predicate: Node | None,
-             transform: Node) -> Node:
+def _list_of(
+    offset: int, macro: str, target: Node | None, names: tuple[str, str | None], predicate: Node | None, transform: Node
+) -> Node:
     """A comprehension that appends `transform` for every element of which `predicate` is true."""
     assert target is not None
     step = _call(offset, "_+_", _accu(offset), ListLiteral(offset, [transform]))
     if predicate is not None:
         step = _call(offset, "_?_:_", predicate, step, _accu(offset))
-    node = Comprehension(offset, macro, target, names[0], names[1], ACCUMULATOR, ListLiteral(offset, []),
-                         Literal(offset, True), step, _accu(offset))
+    node = Comprehension(
+        offset,
+        macro,
+        target,
+        names[0],
+        names[1],
+        ACCUMULATOR,
+        ListLiteral(offset, []),
+        Literal(offset, True),
+        step,
+        _accu(offset),
+    )
     node.predicate, node.transform = predicate, transform
     return node
 
@@ -136,8 +147,18 @@ def _transform_map(entry: bool) -> Callable[[int, Node | None, list[Node]], Node
         step = _call(offset, "cel.@mapInsert", _accu(offset), *added)
         if predicate is not None:
             step = _call(offset, "_?_:_", predicate, step, _accu(offset))
-        node = Comprehension(offset, macro, target, first, second, ACCUMULATOR, MapLiteral(offset, []),
-                             Literal(offset, True), step, _accu(offset))
+        node = Comprehension(
+            offset,
+            macro,
+            target,
+            first,
+            second,
+            ACCUMULATOR,
+            MapLiteral(offset, []),
+            Literal(offset, True),
+            step,
+            _accu(offset),
+        )
         node.predicate, node.transform = predicate, transform
         return node
 
@@ -146,8 +167,9 @@ def _transform_map(entry: bool) -> Callable[[int, Node | None, list[Node]], Node
 
 def _bound(offset: int, name: str, init: Node, result: Node) -> Node:
     empty = ListLiteral(offset, [])
-    return Comprehension(offset, "bind", empty, UNUSED, None, name, init, Literal(offset, False),
-                         Ident(offset, name), result)
+    return Comprehension(
+        offset, "bind", empty, UNUSED, None, name, init, Literal(offset, False), Ident(offset, name), result
+    )
 
 
 def _bind(offset: int, target: Node | None, arguments: list[Node]) -> Node | None:

@@ -24,7 +24,10 @@ MAX_LENGTH: Final = 10 * 1024
 MAX_DEPTH: Final = 250
 
 RESERVED: Final = frozenset(
-    "as break const continue else for function if import let loop package namespace return var void while".split()
+    {
+        *("as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package"),
+        *("namespace", "return", "var", "void", "while"),
+    }
 )
 
 _BINARY: Final = {
@@ -318,7 +321,7 @@ def _signed(operand: Node, sign: Any) -> Node:
     return operand
 
 
-# Literals ---------------------------------------------------------------------------------------------------------------
+# Literals -----------------------------------------------------------------------------------------------------------
 
 
 def _int(text: str, offset: int) -> int:
@@ -351,7 +354,9 @@ def _double(text: str, offset: int) -> float:
     return value
 
 
-_ESCAPE: Final = re.compile(r"\\(?:([abfnrtv\\'\"`?])|[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2}))")
+_ESCAPE: Final = re.compile(
+    r"\\(?:([abfnrtv\\'\"`?])|[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2}))"
+)
 _SIMPLE: Final = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from dra_alloc.cel import static
 from dra_alloc.cel.checker import check
-from dra_alloc.cel.compiler import FAULTS, Compiled, compile_tree, fault_of
+from dra_alloc.cel.compiler import Compiled, compile_tree
 from dra_alloc.cel.costs import LIMIT
 from dra_alloc.cel.declarations import SEMVER
 from dra_alloc.cel.device import DeviceEnv
@@ -18,6 +18,7 @@ from dra_alloc.cel.fold import Constants, fold
 from dra_alloc.cel.machine import Machine, assemble
 from dra_alloc.cel.parser import parse
 from dra_alloc.cel.reads import Reads, reads_of
+from dra_alloc.cel.runtime import FAULTS, fault_of
 from dra_alloc.cel.static import StaticType
 from dra_alloc.cel.syntax import Node
 from dra_alloc.cel.values import NONE, Fault, Halt, Optional, Semver, Value, type_of
@@ -173,8 +174,14 @@ class _Failure(NamedTuple):
     offset: int | None
 
 
-def _build(expression: str, list_attributes: bool, wrong_type: Callable[[StaticType], str | None],
-           convert: Callable[[Value], Any], *, mixed: bool = False) -> Program | _Failure:
+def _build(
+    expression: str,
+    list_attributes: bool,
+    wrong_type: Callable[[StaticType], str | None],
+    convert: Callable[[Value], Any],
+    *,
+    mixed: bool = False,
+) -> Program | _Failure:
     try:
         root = parse(expression)
         check(root, expression, list_attributes=list_attributes)

@@ -46,9 +46,7 @@ class Reads:
         if self.whole:
             return DeviceEnv.row
         attributes, capacity = sorted(self.attributes), sorted(self.capacity)
-        fields = [
-            name for name, read in (("driver", self.driver), ("allow_multiple", self.allow_multiple)) if read
-        ]
+        fields = [name for name, read in (("driver", self.driver), ("allow_multiple", self.allow_multiple)) if read]
 
         def key(env: DeviceEnv) -> Hashable:
             parts: list[Hashable] = [getattr(env, field) for field in fields]
@@ -150,7 +148,7 @@ class _Finder:
         return None
 
     def text(self, node: Node) -> str | None:
-        value = self.constants[node] if node in self.constants else None
+        value = self.constants.values.get(node)
         return value if type(value) is str else None
 
 

@@ -109,9 +109,7 @@ class MapLiteral(Node):
 
     __slots__ = ("entries", "optional")
 
-    def __init__(
-        self, offset: int, entries: list[tuple[Node, Node]], optional: frozenset[int] = frozenset()
-    ) -> None:
+    def __init__(self, offset: int, entries: list[tuple[Node, Node]], optional: frozenset[int] = frozenset()) -> None:
         super().__init__(offset)
         self.entries = entries
         self.optional = optional
@@ -142,8 +140,19 @@ class Comprehension(Node):
         "variable_binding",
     )
 
-    def __init__(self, offset: int, macro: str, iteration_range: Node, variable: str, variable2: str | None,
-                 accumulator: str, init: Node, condition: Node, step: Node, result: Node) -> None:
+    def __init__(
+        self,
+        offset: int,
+        macro: str,
+        iteration_range: Node,
+        variable: str,
+        variable2: str | None,
+        accumulator: str,
+        init: Node,
+        condition: Node,
+        step: Node,
+        result: Node,
+    ) -> None:
         super().__init__(offset)
         self.macro = macro
         self.range = iteration_range

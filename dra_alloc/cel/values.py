@@ -19,15 +19,16 @@ import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
-from dra_alloc.api.quantity import Quantity
+from dra_alloc.api.quantity import Quantity, QuantityFormat
 
 __all__ = [
     "CIDR",
     "IP",
     "NONE",
     "URL",
+    "Amount",
     "Duration",
     "Fault",
     "Halt",
@@ -259,7 +260,26 @@ class DomainMap(dict[str, Any]):
 EMPTY: Final[dict[str, Any]] = {}
 
 
-class Sum(Quantity):
+class Amount(Quantity):
+    """A quantity that an expression makes, with the way in which the reference holds it.
+
+    scale: it is a 64 bit int times 10^scale; None: an arbitrary decimal, which the reference never takes for an
+    integer, whatever its value.
+    """
+
+    __slots__ = ("scale",)
+
+    scale: int | None
+
+    @classmethod
+    def of(cls, nano: int, format: QuantityFormat, scale: int | None) -> Self:
+        """An amount of nanos."""
+        amount = cls(nano, format)
+        object.__setattr__(amount, "scale", scale)
+        return amount
+
+
+class Sum(Amount):
     """What `add` and `sub` give. On the right side of `==` the reference does not take it for a quantity."""
 
     __slots__ = ()
@@ -282,6 +302,7 @@ _TYPES: Final[dict[type, TypeValue]] = {
     Optional: TypeValue("optional_type"),
     TypeValue: TypeValue("type"),
     Quantity: TypeValue("kubernetes.Quantity"),
+    Amount: TypeValue("kubernetes.Quantity"),
     Sum: TypeValue("kubernetes.Quantity"),
     Semver: TypeValue("kubernetes.Semver"),
     IP: TypeValue("net.IP"),
@@ -385,7 +406,8 @@ def to_text(value: Value) -> str:
 # Equality -----------------------------------------------------------------------------------------------------------
 
 #: Types whose comparison with another type is an error, not false (from the left side).
-_STRICT_EQUALITY: Final = (Semver, Quantity, Sum, IP, CIDR, URL, NamedFormat)
+_STRICT_EQUALITY: Final = (Semver, Quantity, Amount, Sum, IP, CIDR, URL, NamedFormat)
+_QUANTITIES: Final = (Quantity, Amount, Sum)
 _NUMBERS: Final = (int, Uint, float)
 
 
@@ -456,13 +478,12 @@ def _scalars_equal(left: Value, right: Value) -> bool | None:
             return False
         return left is right if left is NONE or right is NONE else None
     if kind in _STRICT_EQUALITY:
-        if other is not kind and not (kind is Sum and other is Quantity):
+        comparable = other in (Quantity, Amount) if kind in _QUANTITIES else other is kind
+        if not comparable:
             raise Fault(f"no such overload: {type_of(left).name} == {type_of(right).name}")
-        if kind is Sum and other is Sum:
-            raise Fault("no such overload: the right side of == is the result of add or sub")
         if kind is Semver:
             return bool(left.precedence == right.precedence)
-        if kind is Quantity or kind is Sum:
+        if kind in _QUANTITIES:
             return bool(left.nano == right.nano)
         if kind is NamedFormat:
             return bool(left.name == right.name)
@@ -492,11 +513,9 @@ def compare(left: Value, right: Value) -> int:
             raise Fault("NaN values cannot be ordered")
         return _compare_numbers(left, right)
     if kind is other:
-        if kind is str:
-            # Go compares the bytes; the order of UTF-8 is that of the code points.
-            return (left > right) - (left < right)
-        if kind in (bool, bytes, Timestamp, Duration):
-            return (left > right) - (left < right)
+        # Go compares the bytes of strings; the order of UTF-8 is that of the code points.
+        if kind in (str, bool, bytes, Timestamp, Duration):
+            return int(left > right) - int(left < right)
     raise no_overload("compare", left, right)
 
 
@@ -525,15 +544,16 @@ def _compare_double(double: float, integer: float) -> int:
 
 def size_of(value: Value) -> int:
     """What a value counts for in costs: characters, bytes, elements, bytes of an address; else 1."""
+    while type(value) is Optional and value is not NONE:
+        value = value.value
     if isinstance(value, (str, bytes, tuple, list, dict)):
         return len(value)
     kind = type(value)
-    if kind is Optional and value is not NONE:
-        return size_of(value.value)
     if kind is IP:
-        return int(value.address.max_prefixlen) // 8
+        bits: int = value.address.max_prefixlen
+        return bits // 8
     if kind is CIDR:
-        return -(-int(value.bits) // 8)
+        return (int(value.bits) + 7) // 8
     return 1
 
 

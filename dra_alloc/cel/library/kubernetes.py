@@ -2,20 +2,55 @@
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
+
+from dra_alloc.api.quantity import QuantityFormat
 from dra_alloc.cel.library.registry import implements
-from dra_alloc.cel.values import INT_MAX, INT_MIN, Fault, Quantity, Semver, Sum
+from dra_alloc.cel.values import INT_MAX, INT_MIN, Amount, Fault, Quantity, Semver, Sum
 from dra_alloc.errors import DecodeError
 
 _NANO = 10**9
+
+_SHAPE = re.compile(r"[+-]?0*([0-9]*)(?:\.([0-9]*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]+))?")
+_DECIMAL = {"n": -9, "u": -6, "m": -3, None: 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+
+
+@lru_cache(maxsize=4096)
+def _scale_of(text: str) -> int | None:
+    """The scale with which the reference holds a quantity of this spelling, None for an arbitrary decimal.
+
+    Short numbers are held as a 64 bit int times a power of ten. Amounts with a binary suffix are so only if they are
+    small and whole: `100Ti` is not, and so never an integer.
+    """
+    shape = _SHAPE.fullmatch(text)
+    assert shape is not None
+    whole, fraction, suffix = shape[1] or "0", shape[2] or "", shape[3]
+    if suffix in _BINARY:
+        exponent = _BINARY[suffix]
+        fits = not fraction and 15 - len(whole) - exponent * 3 // 10 - 1 >= 0
+        return 0 if fits and int(whole) << exponent <= INT_MAX else None
+    scale = (int(shape[4]) if shape[4] else _DECIMAL[suffix]) - len(fraction)
+    return scale if len(whole) + len(fraction) <= 18 and scale >= -9 else None
+
+
+def _scale(value: Quantity) -> int | None:
+    return value.scale if isinstance(value, Amount) else _scale_of(str(value))
+
+
+def _fits(number: int) -> bool:
+    return INT_MIN <= number <= INT_MAX
 
 
 @implements("string_to_quantity")
 def quantity(text: str) -> Quantity:
     """`quantity("1.5Gi")`."""
     try:
-        return Quantity.parse(text)
+        parsed = Quantity.parse(text)
     except DecodeError as error:
         raise Fault(str(error)) from None
+    return Amount.of(parsed.nano, parsed.format, _scale_of(text))
 
 
 @implements("is_quantity_string")
@@ -63,8 +98,9 @@ def as_float(value: Quantity) -> float:
 
 @implements("quantity_is_integer")
 def is_integer(value: Quantity) -> bool:
-    """`quantity.isInteger()`: a whole number in 64 bits."""
-    return not value.nano % _NANO and INT_MIN <= value.nano // _NANO <= INT_MAX
+    """`quantity.isInteger()`: whole, in 64 bits, and held as an integer: `1000m` and `100Ti` are not."""
+    scale = _scale(value)
+    return scale is not None and scale >= 0 and _fits(value.nano // _NANO)
 
 
 @implements("quantity_get_int")
@@ -75,28 +111,46 @@ def as_integer(value: Quantity) -> int:
     return value.nano // _NANO
 
 
+def _sum(one: Quantity, other: Quantity, sign: int) -> Quantity:
+    total = one.nano + sign * other.nano
+    form = one.format if one.nano else other.format
+    first, second = _scale(one), _scale(other)
+    scale = None if first is None or second is None else min(first, second)
+    if scale is not None and not other.nano:
+        scale = first
+    elif scale is not None and not one.nano:
+        scale = second
+    elif scale is not None and not all(_fits(nano // int(10 ** (9 + scale))) for nano in (one.nano, other.nano, total)):
+        scale = None
+    return Sum.of(total, form, scale)
+
+
+def _whole(number: int) -> Quantity:
+    return Amount.of(number * _NANO, QuantityFormat.DECIMAL_EXPONENT, 0)
+
+
 @implements("quantity_add")
 def add(one: Quantity, other: Quantity) -> Quantity:
     """`one.add(other)`."""
-    return Sum(one.nano + other.nano, one.format)
+    return _sum(one, other, 1)
 
 
 @implements("quantity_add_int")
 def add_int(one: Quantity, other: int) -> Quantity:
     """`one.add(1)`."""
-    return Sum(one.nano + other * _NANO, one.format)
+    return _sum(one, _whole(other), 1)
 
 
 @implements("quantity_sub")
 def subtract(one: Quantity, other: Quantity) -> Quantity:
     """`one.sub(other)`."""
-    return Sum(one.nano - other.nano, one.format)
+    return _sum(one, other, -1)
 
 
 @implements("quantity_sub_int")
 def subtract_int(one: Quantity, other: int) -> Quantity:
     """`one.sub(1)`."""
-    return Sum(one.nano - other * _NANO, one.format)
+    return _sum(one, _whole(other), -1)
 
 
 # Versions -----------------------------------------------------------------------------------------------------------

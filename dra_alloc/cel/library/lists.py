@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from functools import cmp_to_key
 from typing import Any
@@ -153,7 +154,7 @@ def is_sorted(elements: Value) -> bool:
     for element in elements:
         if type(element) not in _COMPARABLE:
             raise no_overload("isSorted", elements)
-    return all(_not_above(one, other) for one, other in zip(elements, elements[1:], strict=False))
+    return all(_not_above(one, other) for one, other in itertools.pairwise(elements))
 
 
 def _not_above(one: Value, other: Value) -> bool:

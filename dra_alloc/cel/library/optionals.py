@@ -103,4 +103,3 @@ def insert_all(mapping: Value, entries: Value) -> Value:
     for key in map_keys(entries):
         insert(mapping, key, map_find(entries, key))
     return mapping
-

@@ -440,14 +440,14 @@ def bytes_to_string(value: bytes) -> str:
 
 @implements("double_to_string")
 def double_to_string(value: float) -> str:
-    """`string(1.5)`: the shortest that reads back, with an exponent for the very small and the large (Go's %g)."""
+    """`string(1.5)`: the shortest that reads back, with an exponent below 1e-4 and from 1e+06 (Go's %g)."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
         return "+Inf" if value > 0 else "-Inf"
     digits, exponent = _shortest(value)
     sign = "-" if math.copysign(1.0, value) < 0 else ""
-    if exponent < -4 or exponent >= max(len(digits), 21):
+    if exponent < -4 or exponent >= 6:
         mantissa = digits[0] + (f".{digits[1:]}" if len(digits) > 1 else "")
         return f"{sign}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
     return sign + fixed(digits, exponent)
@@ -535,8 +535,16 @@ def string_to_timestamp(text: str) -> Timestamp:
     return _checked_timestamp(seconds * NANOS + int((found[7] or "")[:9].ljust(9, "0")))
 
 
-_UNITS: Final = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": NANOS, "m": 60 * NANOS,
-                 "h": 3600 * NANOS}
+_UNITS: Final = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": NANOS,
+    "m": 60 * NANOS,
+    "h": 3600 * NANOS,
+}
 _DURATION_PART: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
 
 
@@ -656,4 +664,3 @@ _register_duration("hours", 3600 * NANOS)
 _register_duration("minutes", 60 * NANOS)
 _register_duration("seconds", NANOS)
 _register_duration("milliseconds", 10**6)
-

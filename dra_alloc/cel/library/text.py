@@ -185,8 +185,7 @@ def _inside(value: Value) -> str:
     raise Fault(f"no formatting function for {type_of(value).name}")
 
 
-_GO_ESCAPES: Final = {"\a": "a", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t", "\v": "v", "\\": "\\",
-                      '"': '"'}
+_GO_ESCAPES: Final = {"\a": "a", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t", "\v": "v", "\\": "\\", '"': '"'}
 
 
 def _go_quote(text: str) -> str:
