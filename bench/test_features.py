@@ -50,13 +50,13 @@ def _rule(node: str) -> api.DeviceTaintRule:
 
 @pytest.mark.benchmark(group="features")
 def test_eviction_plan(benchmark: BenchmarkFixture, fleet: Fleet) -> None:
-    plan = benchmark.pedantic(lambda: eviction_plan(*fleet, now=NOW), rounds=3)
+    plan = benchmark(eviction_plan, *fleet, now=NOW)
     assert len(plan) == RULES * USED
 
 
 @pytest.mark.benchmark(group="features")
 def test_pool_status(benchmark: BenchmarkFixture, fleet: Fleet) -> None:
     slices, claims, _, rules = fleet
-    pools = benchmark.pedantic(lambda: pool_status(slices, claims, rules), rounds=3)
+    pools = benchmark(pool_status, slices, claims, rules)
     assert len(pools) == NODES
     assert sum(pool.unavailable_devices or 0 for pool in pools) == RULES * (DEVICES - USED)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import attrs
 import kubernetes.client
 
 from dra_alloc.api import (
@@ -115,7 +116,7 @@ def claim(
             allocation=AllocationResult(devices=DeviceAllocationResult(results=results), **allocation),
             reserved_for=tuple(consumer(item) if isinstance(item, Pod) else item for item in reserved_for),
         )
-    owners = ()
+    owners: tuple[OwnerReference, ...] = ()
     if owner is not None:
         owners = (
             OwnerReference(
@@ -138,6 +139,11 @@ def claim(
         spec=ResourceClaimSpec.from_dict(spec or {}),
         status=status,
     )
+
+
+def with_status(held: ResourceClaim, **changes: Any) -> ResourceClaim:
+    """The claim with other values in its status."""
+    return attrs.evolve(held, status=attrs.evolve(held.status or ResourceClaimStatus(), **changes))
 
 
 def consumer(pod: Pod) -> ResourceClaimConsumerReference:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 import attrs
 import pytest
 
-from dra_alloc.api import AllocatedDeviceStatus, Condition, ResourceClaim
+from dra_alloc.api import AllocatedDeviceStatus, Condition, DeviceRequestAllocationResult, Pod, ResourceClaim
 from dra_alloc.errors import ValidationError
 from dra_alloc.features.binding import (
     POLL_PERIOD,
@@ -20,19 +22,21 @@ from dra_alloc.features.binding import (
     unreserve,
 )
 from dra_alloc.gates import Features
-from tests.features.building import accepted, at, claim, pod, result
+from tests.features.building import accepted, at, claim, pod, result, with_status
 
 POD = pod("p", "c")
 START = 1000
 
 
-def attached(device: str = "gpu-0", **fields: object) -> object:
-    return result(device, binding_conditions=("a",), binding_failure_conditions=("f",), **fields)
+def attached(device: str = "gpu-0") -> DeviceRequestAllocationResult:
+    return result(device, binding_conditions=("a",), binding_failure_conditions=("f",))
 
 
-def waiting(name: str = "c", *results: object, reserved_for: object = (POD,)) -> ResourceClaim:
+def waiting(
+    name: str = "c", *results: DeviceRequestAllocationResult, reserved_for: Sequence[Pod] = (POD,)
+) -> ResourceClaim:
     """A claim whose devices are ready with `a` and have failed with `f`, allocated at START."""
-    return claim(name, *(results or (attached(),)), reserved_for=reserved_for, allocation_timestamp=at(START))  # type: ignore[arg-type]
+    return claim(name, *(results or (attached(),)), reserved_for=reserved_for, allocation_timestamp=at(START))
 
 
 def reporting(held: ResourceClaim, device: str = "gpu-0", **conditions: str) -> ResourceClaim:
@@ -49,8 +53,8 @@ def reporting(held: ResourceClaim, device: str = "gpu-0", **conditions: str) -> 
     return attrs.evolve(held, status=attrs.evolve(held.status, devices=(*held.status.devices, entry)))
 
 
-def state(held: ResourceClaim, seconds: float, **options: object) -> BindingState:
-    return claim_readiness(held, now=at(seconds), **options).state  # type: ignore[arg-type]
+def state(held: ResourceClaim, seconds: float, **options: Any) -> BindingState:
+    return claim_readiness(held, now=at(seconds), **options).state
 
 
 def test_worked_example_a() -> None:
@@ -79,7 +83,7 @@ def test_worked_example_b() -> None:
     last = retry_plan(POD, [left], now=at(1606))
     assert last.candidates == ("default/c",)
     assert last.deallocated is not None
-    assert last.deallocated.status == attrs.evolve(left.status, allocation=None, reserved_for=(), devices=())  # type: ignore[type-var]
+    assert last.deallocated == with_status(left, allocation=None, reserved_for=(), devices=())
     accepted(last.deallocated)
 
 
@@ -91,7 +95,7 @@ def test_the_times_out_strictly_after_the_timeout() -> None:
 
 
 def test_a_claim_without_timestamp_never_times_out_by_itself() -> None:
-    held = claim("c", attached(), reserved_for=[POD])  # type: ignore[arg-type]
+    held = claim("c", attached(), reserved_for=[POD])
     assert state(held, 10**6) is BindingState.PENDING
     found = pod_readiness([held], now=at(10**6), waiting_since=at(10**6 - 600))
     assert (found.state, found.deadline) == (BindingState.TIMED_OUT, at(10**6))

@@ -37,7 +37,7 @@ from dra_alloc.features.devicestatus import (
     update_status,
 )
 from dra_alloc.gates import Features
-from tests.features.building import Objects, accepted, at, claim, consumer, pod, result
+from tests.features.building import Objects, accepted, at, claim, consumer, pod, result, with_status
 
 SHARE_1, SHARE_2 = (f"00000000-0000-4000-8000-00000000000{index}" for index in (1, 2))
 NIC = "nic.example.com"
@@ -66,7 +66,7 @@ def condition(**fields: Any) -> Condition:
 
 def reported(claim: ResourceClaim, *entries: AllocatedDeviceStatus) -> ResourceClaim:
     """The claim with these entries, whatever they are."""
-    return attrs.evolve(claim, status=attrs.evolve(claim.status or ResourceClaimStatus(), devices=entries))
+    return with_status(claim, devices=entries)
 
 
 def problems(old: ResourceClaim, new: ResourceClaim) -> list[str]:
@@ -196,10 +196,8 @@ def test_with_the_gate_off() -> None:
 
 
 def test_shares_are_dropped_with_their_gate_off() -> None:
-    allocated = attrs.evolve(held(nic(share=SHARE_1)).status, devices=(entry(share=SHARE_1),))  # type: ignore[type-var]
-    stored = update_status(
-        claim("c", spec=SPEC), attrs.evolve(held(), status=allocated), Features(DRAConsumableCapacity=False)
-    )
+    new = with_status(held(nic(share=SHARE_1)), devices=(entry(share=SHARE_1),))
+    stored = update_status(claim("c", spec=SPEC), new, Features(DRAConsumableCapacity=False))
     assert stored.status is not None
     assert stored.status.devices == (entry(),)
     assert stored.status.allocation is not None
@@ -232,8 +230,7 @@ def test_permissions_that_a_write_needs() -> None:
     assert needed_permissions(held(), anywhere) == (
         Permission(("arbitrary-node:update",), "resourceclaims/driver", "default", NIC),
     )
-    reserved = attrs.evolve(old.status, reserved_for=(consumer(pod("p")),))  # type: ignore[type-var]
-    assert needed_permissions(old, attrs.evolve(old, status=reserved)) == (
+    assert needed_permissions(old, with_status(old, reserved_for=(consumer(pod("p")),))) == (
         Permission(("update",), "resourceclaims/binding"),
     )
     assert needed_permissions(claim("c"), claim("c")) == ()

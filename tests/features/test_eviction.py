@@ -10,6 +10,7 @@ import pytest
 from dra_alloc.api import (
     Device,
     DeviceTaintRule,
+    DeviceTaintRuleStatus,
     OwnerReference,
     Pod,
     PodExtendedResourceClaimStatus,
@@ -32,7 +33,19 @@ from dra_alloc.features.taints import (
     with_condition,
 )
 from dra_alloc.gates import Features
-from tests.features.building import Objects, accepted, at, claim, pod, result, rule, slice_of, taint, tolerate
+from tests.features.building import (
+    Objects,
+    accepted,
+    at,
+    claim,
+    pod,
+    result,
+    rule,
+    slice_of,
+    taint,
+    tolerate,
+    with_status,
+)
 
 TAINTED = slice_of(Device(name="gpu-0", taints=(taint("a:NoExecute", 100),)), "gpu-1", "gpu-2")
 
@@ -129,7 +142,7 @@ def test_pods_that_do_not_hold_the_claim_stay() -> None:
     holder, waiting, ended = pod("p"), pod("p", "c", node=None), pod("p", "c", deletion_timestamp=at(0))
     held = claim("c", result("gpu-0"), reserved_for=[holder])
     assert whens(eviction_plan([TAINTED], [held], [holder, waiting, ended], now=at(0))) == []
-    unreserved = attrs.evolve(held, status=attrs.evolve(held.status, reserved_for=()))  # type: ignore[type-var]
+    unreserved = with_status(held, reserved_for=())
     assert whens(eviction_plan([TAINTED], [unreserved], [pod("p", "c")], now=at(0))) == []
     namesake = pod("p", "c", uid="another")
     assert whens(eviction_plan([TAINTED], [held], [namesake], now=at(0))) == []
@@ -274,7 +287,7 @@ def test_a_condition_is_renewed_after_ten_seconds_and_when_it_says_something_new
     assert rule_condition(evil, slices, claims, pods, now=at(10)) == first
     second = rule_condition(evil, slices, claims, pods[:1], now=at(10))
     assert (second.message, second.last_transition_time) == ("1 pod needs to be evicted in 1 namespace.", at(10))
-    assert with_condition(evil, second).status == attrs.evolve(evil.status, conditions=(second,))  # type: ignore[type-var]
+    assert with_condition(evil, second).status == DeviceTaintRuleStatus(conditions=(second,))
 
 
 def test_a_dry_run_is_not_updated_again() -> None:

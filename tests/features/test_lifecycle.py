@@ -10,7 +10,15 @@ from pathlib import Path
 import attrs
 
 import dra_alloc as dra
-from dra_alloc.api import AllocatedDeviceStatus, Condition, NetworkDeviceData, Pod, ResourceClaim
+from dra_alloc.api import (
+    AllocatedDeviceStatus,
+    AllocationResult,
+    Condition,
+    NetworkDeviceData,
+    Pod,
+    ResourceClaim,
+    ResourceSlice,
+)
 from dra_alloc.features.binding import BindingState, deallocate, pod_readiness, retry_plan, unreserve
 from dra_alloc.features.devicestatus import cluster_addresses, put_device_status
 from dra_alloc.features.metadata import (
@@ -55,6 +63,12 @@ def claim_of(cluster: dra.Cluster) -> ResourceClaim:
     return found
 
 
+def allocated(cluster: dra.Cluster) -> AllocationResult:
+    found = dra.Allocator(cluster).allocate(["default/c"], node="node-1")
+    assert found is not None
+    return found[0]
+
+
 def available(cluster: dra.Cluster) -> int | None:
     (pool,) = pool_status(cluster.slices(), cluster.claims(), cluster.rules())
     return pool.available_devices
@@ -67,9 +81,7 @@ def test_the_life_of_a_claim(tmp_path: Path) -> None:
     assert available(cluster) == 1
 
     # The scheduler allocates and reserves it, and waits for the driver.
-    (allocation,) = dra.Allocator(cluster).allocate(["default/c"], node="node-1") or [None]
-    assert allocation is not None
-    cluster.commit("default/c", attrs.evolve(allocation, allocation_timestamp=at(0)))
+    cluster.commit("default/c", attrs.evolve(allocated(cluster), allocation_timestamp=at(0)))
     held = claim_of(cluster)
     assert held.status is not None
     cluster.upsert(attrs.evolve(held, status=attrs.evolve(held.status, reserved_for=(consumer(user),))))
@@ -135,7 +147,7 @@ def test_the_life_of_a_claim(tmp_path: Path) -> None:
     assert dra.Allocator(cluster).allocate(["default/c"], node="node-1") is not None
 
 
-def objects(cluster: dra.Cluster) -> tuple[list, list, list]:  # type: ignore[type-arg]
+def objects(cluster: dra.Cluster) -> tuple[list[ResourceSlice], list[ResourceClaim], list[Pod]]:
     return cluster.slices(), cluster.claims(), cluster.pods()
 
 
@@ -143,9 +155,7 @@ def test_a_device_that_cannot_be_attached_is_tried_again_elsewhere() -> None:
     cluster = cluster_with_one_gpu()
     user = cluster.get("Pod", "default/p")
     assert isinstance(user, Pod)
-    (allocation,) = dra.Allocator(cluster).allocate(["default/c"], node="node-1") or [None]
-    assert allocation is not None
-    cluster.commit("default/c", attrs.evolve(allocation, allocation_timestamp=at(0)))
+    cluster.commit("default/c", attrs.evolve(allocated(cluster), allocation_timestamp=at(0)))
     assert pod_readiness([claim_of(cluster)], now=at(601)).state is BindingState.TIMED_OUT
 
     plan = retry_plan(user, [claim_of(cluster)], now=at(601))
@@ -154,6 +164,4 @@ def test_a_device_that_cannot_be_attached_is_tried_again_elsewhere() -> None:
     # The driver has a second device by now, and withdraws the first.
     second = dra.api.Device(name="gpu-1")
     cluster.upsert(slice_of(second, name=cluster.slices()[0].metadata.name, generation=2))
-    (again,) = dra.Allocator(cluster).allocate(["default/c"], node="node-1") or [None]
-    assert again is not None
-    assert [item.device for item in again.devices.results] == ["gpu-1"]
+    assert [item.device for item in allocated(cluster).devices.results] == ["gpu-1"]

@@ -11,7 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dra_alloc.api import Device, DeviceAttribute, DeviceTaint, DeviceToleration, NetworkDeviceData, ObjectMeta
+from dra_alloc.api import (
+    Device,
+    DeviceAttribute,
+    DeviceTaint,
+    DeviceTaintRule,
+    DeviceToleration,
+    NetworkDeviceData,
+    ObjectMeta,
+)
 from dra_alloc.errors import DraError
 from dra_alloc.features.devicestatus import canonical_address
 from dra_alloc.features.metadata import (
@@ -74,7 +82,9 @@ DEVICES = st.lists(st.lists(TAINTS, max_size=2), min_size=3, max_size=3).map(
 
 
 @given(DEVICES, RULES, NAMES)
-def test_the_index_of_rules_finds_what_each_rule_selects(devices: list[Device], rules: list, name: str) -> None:  # type: ignore[type-arg]
+def test_the_index_of_rules_finds_what_each_rule_selects(
+    devices: list[Device], rules: list[DeviceTaintRule], name: str
+) -> None:
     device = DeviceId("gpu.example.com", "node-1", name)
     found = [item.rule for item in DeviceTaints([slice_of(*devices)], rules).of(device) if item.rule]
     assert found == [item.metadata.name for item in rules if selects(item.spec.device_selector, device)]
@@ -83,7 +93,7 @@ def test_the_index_of_rules_finds_what_each_rule_selects(devices: list[Device], 
 @given(DEVICES, RULES, NAMES, st.lists(TOLERATIONS, max_size=3), st.booleans())
 def test_a_plan_is_what_the_rules_say_taint_by_taint(
     devices: list[Device],
-    rules: list,  # type: ignore[type-arg]
+    rules: list[DeviceTaintRule],
     name: str,
     tolerations: list[DeviceToleration],
     strict: bool,
@@ -121,7 +131,9 @@ def test_more_tolerations_never_keep_a_device_away(taints: list[DeviceTaint], mo
 
 
 @given(DEVICES, RULES, st.lists(st.tuples(NAMES, st.booleans()), max_size=5))
-def test_the_numbers_of_a_pool_add_up(devices: list[Device], rules: list, uses: list[tuple[str, bool]]) -> None:  # type: ignore[type-arg]
+def test_the_numbers_of_a_pool_add_up(
+    devices: list[Device], rules: list[DeviceTaintRule], uses: list[tuple[str, bool]]
+) -> None:
     claims = [claim(f"c-{index}", result(name, admin_access=admin)) for index, (name, admin) in enumerate(uses)]
     (pool,) = pool_status([slice_of(*devices)], claims, rules)
     assert pool.total_devices == 3

@@ -16,7 +16,7 @@ def test_the_exports_are_what_type_checkers_see() -> None:
     tree = ast.parse(Path(features.__file__).read_text(encoding="utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))
     seen = {
-        name.asname: str(node.module).removeprefix("dra_alloc.features.")
+        str(name.asname): str(node.module).removeprefix("dra_alloc.features.")
         for node in block.body
         if isinstance(node, ast.ImportFrom)
         for name in node.names

@@ -63,6 +63,10 @@ def cdi_spec(driver: str, claim_uid: str, request: str, host_path: Path, target:
     }
 
 
+def _as_tuple(versions: Iterable[str]) -> tuple[str, ...]:
+    return tuple(versions)
+
+
 @attrs.frozen
 class MetadataWriter:
     """Writes the metadata of one driver's devices on one node.
@@ -77,7 +81,7 @@ class MetadataWriter:
 
     driver: str
     data_dir: Path = attrs.field(converter=Path)
-    versions: tuple[str, ...] = attrs.field(converter=tuple)
+    versions: tuple[str, ...] = attrs.field(converter=_as_tuple)
     cdi_dir: Path = attrs.field(default=CDI_DIR, converter=Path)
 
     def __attrs_post_init__(self) -> None:
