@@ -30,7 +30,16 @@ from dra_alloc.features._poolviews import Pool, ViewError, partition_summary, sh
 from dra_alloc.features.taints import BLOCKING_EFFECTS, DeviceTaints
 from dra_alloc.gates import Features
 
-__all__ = ["COMPLETED_TTL", "DEFAULT_LIMIT", "PENDING_TTL", "answer", "answer_request", "expired", "pool_status"]
+__all__ = [
+    "COMPLETED_TTL",
+    "DEFAULT_LIMIT",
+    "PENDING_TTL",
+    "answer",
+    "answer_request",
+    "expired",
+    "failed",
+    "pool_status",
+]
 
 #: How many pools an answer holds if `spec.limit` is absent.
 DEFAULT_LIMIT = 100
@@ -93,6 +102,23 @@ def answer(
     )
     status = ResourcePoolStatusRequestStatus(pool_count=len(pools), pools=shown, conditions=(done,))
     return attrs.evolve(request, status=status)
+
+
+def failed(request: ResourcePoolStatusRequest, message: str, *, now: datetime) -> ResourcePoolStatusRequest:
+    """The request with the status of a calculation that failed, for instance because objects could not be listed.
+
+    One that has a status comes back as it is.
+    """
+    if request.status is not None:
+        return request
+    condition = Condition(
+        type="Failed",
+        status="True",
+        reason="CalculationFailed",
+        message=message,
+        last_transition_time=aware(now).replace(microsecond=0),
+    )
+    return attrs.evolve(request, status=ResourcePoolStatusRequestStatus(conditions=(condition,)))
 
 
 def pool_status(

@@ -24,7 +24,7 @@ from dra_alloc.api import (
     ShareableSummaryStatus,
 )
 from dra_alloc.errors import AllocationError, ValidationError
-from dra_alloc.features.poolstatus import answer, answer_request, expired, pool_status
+from dra_alloc.features.poolstatus import answer, answer_request, expired, failed, pool_status
 from dra_alloc.gates import Features
 from tests.features.building import Objects, accepted, at, claim, result, rule, slice_of, taint
 
@@ -372,6 +372,24 @@ def test_requests_that_the_api_refuses(spec: dict[str, Any], path: str) -> None:
     with pytest.raises(ValidationError) as error:
         answer(request(**spec), [], [], now=at(0), features=ON)
     assert [problem.path for problem in error.value.problems] == [path]
+
+
+def test_a_calculation_that_failed_is_told_once() -> None:
+    told = failed(request(), "Failed to list ResourceSlices: timeout", now=at(3))
+    assert accepted(told)["status"] == {
+        "poolCount": 0,
+        "conditions": [
+            {
+                "type": "Failed",
+                "status": "True",
+                "reason": "CalculationFailed",
+                "message": "Failed to list ResourceSlices: timeout",
+                "lastTransitionTime": "2026-09-01T12:00:03Z",
+            }
+        ],
+    }
+    assert failed(told, "again", now=at(9)) is told
+    assert expired(told, at(3604))
 
 
 def test_an_answered_request_stays_and_ends_after_an_hour() -> None:
