@@ -24,6 +24,7 @@ from dra_alloc.rules import capacity_fault
 if TYPE_CHECKING:
     from dra_alloc._core import Search
     from dra_alloc.api import Device
+    from dra_alloc.explain import Explanation
     from dra_alloc.inventory import Inventory, NodeView, PoolTable
 
 __all__ = ["Allocator", "Budget"]
@@ -157,6 +158,18 @@ class Allocator:
         with self.cluster._caches.lock:
             ask = self._ask(claims)
             return self._feasible(ask, nodes, limit, parallel or 1, cancel)
+
+    def explain(self, claims: Any, node: str | Node | None = None, *, nodes: Iterable[str] | None = None) -> Explanation:
+        """Why the claims fit, or do not: on one node, or on many (default: all of the cluster) grouped by reason.
+
+        claims: as for `allocate`. node: explain this one in full. nodes: only these. `fits` is true exactly when
+        `allocate` gives an answer on the node, or on some of the nodes. Errors of the attempt and a search that ran out
+        of budget are part of the explanation; DraError is raised for a claim or node that is not there.
+        """
+        from dra_alloc.explain import explain
+
+        with self.cluster._caches.lock:
+            return explain(self, claims, node, nodes=nodes)
 
     # From claims to a question
 

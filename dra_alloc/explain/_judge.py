@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import attrs
 
 from dra_alloc.cel import Program, device_env
-from dra_alloc.rules import qualified
 from dra_alloc.errors import CelError
 from dra_alloc.explain._holders import Holders
 from dra_alloc.explain._terms import term_programs
@@ -20,10 +19,10 @@ from dra_alloc.explain._values import attribute_text, quantity_like
 from dra_alloc.explain.model import Blocker
 from dra_alloc.inventory import AT_ODDS
 from dra_alloc.nodeselection import device_concerns
-from dra_alloc.rules import capacity_fault, consumed_amount, tolerated
+from dra_alloc.rules import capacity_fault, consumed_amount, published_capacities, qualified, tolerated
 
 if TYPE_CHECKING:
-    from dra_alloc.api import Device, DeviceCapacity, DeviceTaint
+    from dra_alloc.api import Device, DeviceTaint
     from dra_alloc.cel import DeviceEnv
     from dra_alloc.inventory import Inventory, NodeView, PoolState, PoolTable
     from dra_alloc.problem import Question, RequestType
@@ -63,11 +62,15 @@ def offers(view: NodeView, inventory: Inventory) -> Iterator[Offer]:
 
 @attrs.frozen(eq=False)
 class _Static:
-    """What rules out a device whatever is in use: before use is looked at, by taints, and after."""
+    """What rules out a device whatever is in use: before use is looked at, by taints, and after.
+
+    small: whether it has too little capacity even when nothing of it is in use.
+    """
 
     before: tuple[Blocker, ...]
     taints: tuple[Blocker, ...]
     after: tuple[Blocker, ...]
+    small: bool
 
 
 class Judge:
@@ -92,7 +95,9 @@ class Judge:
             found = self._of_table[id(table)] = table, numbers  # the table is kept, so that its id stays its own
         return found[1]
 
-    def blockers(self, offer: Offer, slot: int, position: int, view: NodeView, *, details: bool = True) -> list[Blocker]:
+    def blockers(
+        self, offer: Offer, slot: int, position: int, view: NodeView, *, details: bool = True
+    ) -> list[Blocker]:
         """All rules that a device fails for an alternative of a request, the one to name first in front.
 
         The order is that of docs/reasons.md, but where an error would end the search (or is hidden from it because the
@@ -112,9 +117,10 @@ class Judge:
             return [*static.before, *away, *static.taints, *room, *static.after]
         return [*away, *static.before, *use, *static.taints, *room, *static.after]
 
-    def passes_selectors(self, blockers: Iterable[Blocker]) -> bool:
-        """Whether a device with these blockers is one that allocationMode All must have."""
-        return not any(blocker.code in _UNWANTED for blocker in blockers)
+    def matches(self, offer: Offer, slot: int, position: int) -> bool:
+        """Whether only use, taints, counters and constraints can speak against a device, so that All wants it."""
+        static = self._statics(offer, slot, position)
+        return not offer.elsewhere and not static.before and not static.small
 
     # Rules that use does not change
 
@@ -148,42 +154,36 @@ class Judge:
             after.append(Blocker("feature-off", "devices that consume counters need DRAPartitionableDevices"))
         if self.features.DRAConsumableCapacity and not fault:
             after += self._capacities(kind, driver, device)
+        small = any(blocker.code == "capacity-short" for blocker in after)
         after += self._constraints(slot, position, driver, device)
-        return _Static(tuple(before), tuple(taints), tuple(after))
+        return _Static(tuple(before), tuple(taints), tuple(after), small)
 
     def _selectors(self, kind: RequestType, driver: str, device: Device) -> Iterator[Blocker]:
-        env: DeviceEnv | CelError
+        env: DeviceEnv | None = None
+        broken: CelError | None = None
         try:
             env = device_env(driver, device)
         except CelError as error:
-            env = error
+            broken = error
         for number, (expression, program) in enumerate(zip(kind.expressions, kind.programs, strict=True)):
             of_class = number < kind.class_selectors
             place = number if of_class else number - kind.class_selectors
             origin = f"DeviceClass {kind.device_class.metadata.name}" if of_class else "the request"
             where = f"selector {place} of {origin}"
-            error = env if isinstance(env, CelError) else program if isinstance(program, CelError) else None
-            verdict = False
-            if error is None:
-                assert isinstance(program, Program)
-                assert not isinstance(env, CelError)
-                try:
-                    verdict = program.evaluate(env) is True
-                except CelError as raised:
-                    error = raised
-            if error is not None:
-                yield Blocker("selector-error", f"{where} fails: {error}", attribute_text(device, driver, expression))
-            elif not verdict:
-                assert not isinstance(env, CelError)
+            verdict = _verdict(program, env, broken)
+            if isinstance(verdict, CelError):
+                yield Blocker("selector-error", f"{where} fails: {verdict}", attribute_text(device, driver, expression))
+            elif not verdict and env is not None:
                 terms = _false_terms(expression, env, self.features.DRAListTypeAttributes)
-                said = expression if not terms else " and ".join(terms)
+                said = " and ".join(terms) or expression
                 part = "" if not terms else "term " if len(terms) == 1 else "terms "
                 code = "class-selector" if of_class else "request-selector"
-                yield Blocker(code, f"{where}: {part}{said}", attribute_text(device, driver, said))
+                read = " && ".join(f"({term})" for term in terms) or expression
+                yield Blocker(code, f"{where}: {part}{said}", attribute_text(device, driver, read))
 
     def _capacities(self, kind: RequestType, driver: str, device: Device) -> Iterator[Blocker]:
         asked = {qualified(name, driver): (name, nano) for name, nano in kind.capacity}
-        published = dict(published_capacities(device, driver))
+        published = published_capacities(device, driver)
         for full, (name, _) in asked.items():
             if full not in published:
                 yield Blocker("capacity-short", f"capacity {name} is not published")
@@ -227,7 +227,9 @@ class Judge:
         if spec.skip_node_operations and not self._declares(view):
             skipped = ", ".join(spec.skip_node_operations)
             found.append(
-                Blocker("node-operations", f"the driver skips {skipped}, which needs DRAOptionalNodeOperations on the node")
+                Blocker(
+                    "node-operations", f"the driver skips {skipped}, which needs DRAOptionalNodeOperations on the node"
+                )
             )
         return found
 
@@ -314,7 +316,7 @@ class Judge:
         for name, nano in used.items():
             full = qualified(name, driver)
             taken[full] = taken.get(full, 0) + nano
-        for full, (name, capacity) in published_capacities(offer.device, driver):
+        for full, (name, capacity) in published_capacities(offer.device, driver).items():
             amount = consumed_amount(asked.get(full), capacity, self.features)
             if amount is None or amount > capacity.value.nano:
                 continue  # too small by itself, which the static rules say
@@ -326,16 +328,17 @@ class Judge:
                 yield Blocker("capacity-short", f"capacity {name}: {need} needed beside shares in use", detail)
 
 
-#: A device ruled out by one of these is not among "all devices" of allocationMode All.
-_UNWANTED = frozenset({"not-on-node", "node-operations", "class-selector", "request-selector"})
-
-
-def published_capacities(device: Device, driver: str) -> Iterator[tuple[str, tuple[str, DeviceCapacity]]]:
-    """Capacities by qualified name, with the name as published. A qualified entry hides the other spelling."""
-    for name, capacity in device.capacity.items():
-        full = qualified(name, driver)
-        if full == name or full not in device.capacity:
-            yield full, (name, capacity)
+def _verdict(program: Program | CelError, env: DeviceEnv | None, broken: CelError | None) -> bool | CelError:
+    """The verdict of a selector. broken: why the device has no environment; then every selector fails on it."""
+    if isinstance(program, CelError):
+        return program
+    if env is None:
+        assert broken is not None
+        return broken
+    try:
+        return program.evaluate(env) is True
+    except CelError as error:
+        return error
 
 
 def _false_terms(expression: str, env: DeviceEnv, lists: bool) -> list[str]:

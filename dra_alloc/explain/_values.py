@@ -1,0 +1,66 @@
+"""Attributes and amounts in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeVar
+
+from dra_alloc.cel import compile_selector
+from dra_alloc.errors import CelError
+
+if TYPE_CHECKING:
+    from dra_alloc.api import Device, DeviceAttribute, Quantity
+
+Entry = TypeVar("Entry")
+
+__all__ = ["attribute_text", "quantity_like", "value_text"]
+
+
+def quantity_like(model: Quantity, nano: int) -> str:
+    """An amount in the spelling of another."""
+    return str(model.with_nano(nano))
+
+
+def value_text(attribute: DeviceAttribute) -> str:
+    """The value of an attribute, as CEL would write it; versions as their text."""
+    for several in (attribute.strings, attribute.versions, attribute.ints, attribute.bools):
+        if several:
+            return "[" + ", ".join(_literal(value) for value in several) + "]"
+    for single in (attribute.int, attribute.bool, attribute.string, attribute.version):
+        if single is not None:
+            return _literal(single)
+    return "without a value"
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def attribute_text(device: Device, driver: str, expression: str) -> str:
+    """What a device has of the attributes that an expression reads: `model is "a100", numa is not there`."""
+    said = []
+    attributes, capacities = _read(expression)
+    for domain, name in attributes:
+        attribute = _entry(device.attributes, driver, domain, name)
+        said.append(f"{name} is {'not there' if attribute is None else value_text(attribute)}")
+    for domain, name in capacities:
+        capacity = _entry(device.capacity, driver, domain, name)
+        said.append(f"{name} is {'not there' if capacity is None else capacity.value}")
+    return ", ".join(said)
+
+
+def _entry(entries: Mapping[str, Entry], driver: str, domain: str, name: str) -> Entry | None:
+    found = entries.get(f"{domain}/{name}" if domain else name)
+    return entries.get(name) if found is None and domain == driver else found
+
+
+@lru_cache(maxsize=4096)
+def _read(expression: str) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    try:
+        reads = compile_selector(expression).reads
+    except CelError:
+        return [], []
+    return sorted(reads.attributes), sorted(reads.capacity)
