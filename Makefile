@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(wildcard dra_alloc/*.pyx dra_alloc/*.pxd dra_alloc/*.h dra_alloc/*.hpp)
 
-.PHONY: help env demo test quick bench lint format docs links wheel lock changes release-check clean
+.PHONY: help env demo test quick pythons bench lint format docs links wheel lock changes release-check clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -40,6 +40,16 @@ test: env ## all tests
 
 quick: env ## the tests without the slow ones
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -p no:benchmark -m "not slow"
+
+# Other interpreters that are at hand, on the path or installed by pyenv, one a minor version.
+OTHERS = $(shell for python in python3.12 python3.13 python3.14 $(wildcard $(HOME)/.pyenv/versions/3.1[2-4].*/bin/python3); do \
+	$$python -c 'import sys; print("%d.%d" % sys.version_info[:2], sys.executable)' 2>/dev/null; done | sort -u -k1,1 | tr ' ' '=')
+
+pythons: ## the quick tests with every other supported Python at hand, each in an environment of its own
+	@for other in $(OTHERS); do \
+		echo "Python $${other%%=*}"; \
+		$(MAKE) --no-print-directory quick VENV=.venv-$${other%%=*} PYTHON=$${other#*=} || exit 1; \
+	done
 
 bench: env ## the benchmarks
 	$(BIN)/python -m pytest bench --benchmark-group-by=group --benchmark-columns=min,median,ops
@@ -74,6 +84,7 @@ changes: env ## CHANGES.md from the fragments in changes/, for the version in dr
 
 release-check: env ## all that must hold before a release
 	bash .ci/run
+	$(MAKE) --no-print-directory pythons
 	$(BIN)/towncrier build --draft
 	@git diff --quiet HEAD || { echo "uncommitted changes" >&2; exit 1; }
 
