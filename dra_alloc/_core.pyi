@@ -9,6 +9,7 @@ CODE_BROKEN: int
 CODE_MALFORMED: int
 CODE_BARRED: int
 CODE_SMALL: int
+CODE_USELESS: int
 
 Answer = list[tuple[int, list[tuple[int, int]]]]
 Outcome = tuple[Literal["found", "none", "error", "spent"], Any]

@@ -32,7 +32,8 @@ cdef enum:
     BROKEN = 2  # looking at it ends the attempt with an error
     MALFORMED = 3  # wanted, and then an error
     BARRED = 4  # wanted, but may not be had
-    SMALL = 5  # wanted, but too small by itself
+    SMALL = 5  # wanted, but too small by itself: shows last
+    USELESS = 6  # both
 
 # What an attempt at a part of the search came to.
 cdef enum:
@@ -61,8 +62,6 @@ cdef enum:
     DISTINCT = 1
 
 cdef int64_t HUGE = INT64_MAX // 4
-#: Successful choices after which the light search gives way to the heavy one.
-cdef int64_t LIGHT_STEPS = 256
 #: The search recurses once a chosen device; this bounds its stack.
 cdef int MAX_DEPTH = 6000
 cdef int MAX_BOUND_KINDS = 64
@@ -649,17 +648,18 @@ cdef class Search:
                         code = NO
                     if code == NO:
                         continue
-                    if code == SMALL and alternative.every:
+                    if code == USELESS:
                         continue
-                    if not alternative.every and (code == BARRED or code == SMALL):
+                    if code == SMALL and (alternative.every or not self._may_break(device, alternative)):
+                        continue
+                    if code == BARRED and not alternative.every:
                         continue
                     if device.busy and not alternative.privileged and not alternative.every:
                         continue
                     if code == BROKEN or code == MALFORMED:
                         ok = False
-                    for c in range(alternative.tables.size()):
-                        if device.row.broken[alternative.tables[c]]:
-                            ok = False
+                    if self._may_break(device, alternative):
+                        ok = False
                     if alternative.every and alternative.constraints.size() > 0:
                         ok = False
                     found.push_back(<int32_t>i)
@@ -672,6 +672,13 @@ cdef class Search:
             totals[self.slots[s].claim] += most
         for c in range(totals.size()):
             self.limited[c] = totals[c] > self.tables.limit
+
+    cdef bint _may_break(self, Device* device, Alternative* alternative) noexcept nogil:
+        cdef size_t c
+        for c in range(alternative.tables.size()):
+            if device.row.broken[alternative.tables[c]]:
+                return True
+        return False
 
     def every_list(self, int slot, int alternative):
         """The devices that an alternative which takes every device must have: (pool, index, code) in order.
@@ -930,8 +937,6 @@ cdef class Search:
             return FAIL
         if code == MALFORMED:
             return self._blame(MALFORMED_REQUEST, s, a, d, -1)
-        if code == SMALL and not alternative.every:
-            return FAIL
         charge = not alternative.privileged and not (device.row.multi and (device.charged or self.shares[d] > 0))
         if charge:
             if device.barred:
@@ -943,7 +948,7 @@ cdef class Search:
                 return FAIL
             if not self._admits(device):
                 return FAIL
-        if code == BARRED:
+        if code == BARRED or code == USELESS:
             return FAIL
         for j in range(alternative.constraints.size()):
             if device.row.broken[alternative.tables[j]]:
@@ -952,9 +957,9 @@ cdef class Search:
                 if alternative.every:
                     return self._blame(ALL_CONSTRAINED, s, a, d, alternative.constraints[j])
                 return FAIL
+        if code == SMALL:
+            return FAIL
         if not alternative.privileged:
-            if code == SMALL:
-                return FAIL
             for j in range(device.row.room.size()):
                 if self.room[device.room + j] < self._amount(device, alternative.type, j):
                     return FAIL
@@ -1841,7 +1846,7 @@ cdef class Search:
         double deadline=0,
         size_t max_memory=1 << 26,
         Cancel cancel=None,
-        int64_t light_steps=LIGHT_STEPS,
+        int64_t light_steps=256,
     ):
         """Search. `prepare` must have been called.
 
@@ -1931,3 +1936,7 @@ CODE_BROKEN = BROKEN
 CODE_MALFORMED = MALFORMED
 CODE_BARRED = BARRED
 CODE_SMALL = SMALL
+CODE_USELESS = USELESS
+
+
+include "_index.pxi"

@@ -15,6 +15,7 @@ from dra_alloc import _core
 from dra_alloc.api import AllocationResult, Node, ResourceClaim
 from dra_alloc.cluster import Cluster
 from dra_alloc.errors import AllocationError, BudgetExceeded, Cancelled, DraError
+from dra_alloc.features.adminaccess import check_admin_access
 from dra_alloc.gates import Features
 from dra_alloc.nodeselection import selector_admits
 from dra_alloc.problem import MAX_RESULTS, Question, compile_question, question_key
@@ -25,7 +26,14 @@ if TYPE_CHECKING:
     from dra_alloc._core import Search
     from dra_alloc.api import Device
     from dra_alloc.explain import Explanation
+    from dra_alloc.features.groups import GroupPlan
+    from dra_alloc.features.noderesources import Refusal
+    from dra_alloc.features.pods import PodPlan
+    from dra_alloc.features.pods.planner import Choice, NodeResources, PodPlanner
     from dra_alloc.inventory import Inventory, NodeView, PoolTable
+    from dra_alloc.problem import Alternative
+
+    Passes = Callable[[Device, str, Sequence[Alternative]], bool]
 
 __all__ = ["Allocator", "Budget"]
 
@@ -37,18 +45,23 @@ _NO, _YES, _FAULTY, _UNKNOWN = 0, 1, 2, 255
 _MAX_QUESTIONS = 256
 _MAX_VERDICTS = 1 << 16
 
+#: What looking at one answer counts as, in steps of the budget.
+_ANSWER_STEPS = 1000
+
 
 @attrs.frozen
 class Budget:
     """What one search may cost. Beyond it, BudgetExceeded is raised.
 
     max_steps: devices taken in a search. timeout: seconds for a call, None for none. memory: bytes of remembered
-    states; beyond them the search goes on without remembering more.
+    states; beyond them the search goes on without remembering more. light_steps: devices taken before the search turns
+    to means that cost more and prune more (bounds, remembered states, twins); the answer does not depend on it.
     """
 
     max_steps: int = 20_000_000
     timeout: float | None = None
     memory: int = 64 << 20
+    light_steps: int = 256
 
 
 @attrs.frozen(eq=False)
@@ -83,7 +96,8 @@ class Allocator:
     """Answers over one cluster, with one set of features. It follows the cluster as it changes.
 
     features: default is `Features()`, Kubernetes 1.37 as released. share_ids: source of share IDs, called once a share
-    in the order of the results. clock: source of `allocationTimestamp`. budget: bounds of each search.
+    in the order of the results. clock: source of `allocationTimestamp`. budget: bounds of each search. suffixes: source
+    of the last five letters of the names of claims that are made for pods and groups.
 
     May be used from several threads; the search itself runs without the GIL.
     """
@@ -96,14 +110,14 @@ class Allocator:
         share_ids: Callable[[], str] | None = None,
         clock: Callable[[], datetime] | None = None,
         budget: Budget | None = None,
+        suffixes: Callable[[], str] | None = None,
     ) -> None:
         self.cluster = cluster
         self.features = features if features is not None else Features()
         self.budget = budget if budget is not None else Budget()
         self._share_ids = share_ids or (lambda: str(uuid.uuid4()))
         self._clock = clock or (lambda: datetime.now(UTC))
-        #: Devices taken before the search turns to its heavier means; for tests of these.
-        self._light_steps: int | None = None
+        self._suffixes = suffixes or _random_suffix
 
     # Public questions
 
@@ -133,16 +147,15 @@ class Allocator:
         answer = self._search(ask, place, cancel)
         if answer is None:
             return None
-        fresh = iter(
-            build_results(ask.question, ask.pending, found_node, place.pools, answer, self._share_ids, self._clock)
-        )
-        return [next(fresh) if _allocation(claim) is None else _kept(claim) for claim in ask.claims]
+        return self._results(ask, place, answer, found_node, self._share_ids)
 
     def feasible_nodes(
         self,
-        claims: Any,
+        claims: Any = None,
         nodes: Iterable[str] | None = None,
         *,
+        pod: Any = None,
+        node_resources: NodeResources = "check",
         limit: int | None = None,
         parallel: int | None = None,
         cancel: _core.Cancel | None = None,
@@ -153,11 +166,138 @@ class Allocator:
         answer is the same. Nodes that look the same to the claims share one search, and answers are remembered until
         something that matters to a node changes.
 
+        pod: ask for a pod (model, dict, or name) instead of claims, with all that `allocate_pod` looks at;
+        node_resources as there.
+
         Raises as `allocate` does, but for errors that concern one node (`pool-all`, `invalid-pool`): the others go on.
         """
+        if pod is not None:
+            if claims is not None:
+                raise ValueError("feasible_nodes takes claims or a pod, not both")
+            planner = self._planner(pod, node_resources=node_resources, cancel=cancel)
+            return planner.feasible(nodes, limit)
         with self.cluster._caches.lock:
-            ask = self._ask(claims)
+            ask = self._ask(() if claims is None else claims)
             return self._feasible(ask, nodes, limit, parallel or 1, cancel)
+
+    # Pods and groups
+
+    def allocate_pod(
+        self,
+        pod: Any,
+        node: str | None = None,
+        *,
+        nodes: Iterable[str] | None = None,
+        choose: Choice = "first",
+        node_resources: NodeResources = "check",
+        declared: bool = False,
+        cancel: _core.Cancel | None = None,
+    ) -> PodPlan | None:
+        """What becomes of a pod: its claims with their devices, and all that is to be written; None: it does not fit.
+
+        The pod's claims are those it names, those of its templates and of its PodGroup (made if they do not exist yet),
+        and the one for its extended resources. Besides devices, the pod's node selector, required node affinity and
+        tolerations count, and what is left of the resources that the node publishes.
+
+        pod: model, dict, or name (`namespace/name`) of a pod in the cluster. node: plan for this one. nodes: choose among
+        these, default all. choose: "first" takes the first node in order on which the pod fits, "score" the one with
+        the best score of prioritized lists (KEP-4816). node_resources: "check" judges the first answer of the
+        search as Kubernetes does, "search" goes on to one that CPU, memory and the like of the node suffice for (KEP-5517).
+        declared: give such resources only on nodes that list DRANodeAllocatableResources in `status.declaredFeatures`.
+
+        Raises what `allocate` raises (over many nodes, errors that concern one node let the others go on),
+        ValidationError for claims, templates and groups that are not there, AllocationError `node-resources` for a
+        device whose part of the node cannot be told. `cluster.commit(plan)` writes the plan.
+        """
+        if choose not in ("first", "score"):
+            raise ValueError(f"choose is 'first' or 'score', not {choose!r}")
+        planner = self._planner(pod, node_resources=node_resources, declared=declared, cancel=cancel)
+        if node is not None:
+            from dra_alloc.features.pods import PodPlan
+
+            found = planner.on_node(node)
+            return found if isinstance(found, PodPlan) else None
+        plans = planner.plans(nodes)
+        return next(plans, None) if choose == "first" else max(plans, key=lambda plan: plan.score, default=None)
+
+    def refusal(self, pod: Any, node: str, *, node_resources: NodeResources = "check") -> Refusal | None:
+        """Why a pod does not fit on a node, in words; None if it does. Arguments and errors as of `allocate_pod`."""
+        from dra_alloc.features.noderesources import Refusal
+
+        found = self._planner(pod, node_resources=node_resources).on_node(node)
+        return found if isinstance(found, Refusal) else None
+
+    def allocate_group(
+        self,
+        group: Any,
+        *,
+        nodes: Iterable[str] | None = None,
+        min_count: int | None = None,
+        max_tries: int = 10_000,
+        node_resources: NodeResources = "check",
+        cancel: _core.Cancel | None = None,
+    ) -> GroupPlan | None:
+        """Plan pods as a unit, their nodes chosen together: all of them, or as many as can be had, or none.
+
+        group: a PodGroup (model, dict, or name), whose pods are those of the cluster that name it and have no node yet;
+        or pods. min_count: the fewest pods, those of the group that run already included; default is the group's
+        `schedulingPolicy.gang.minCount`, otherwise all. max_tries: pods placed at most while nodes are tried; together
+        with the budget's timeout it bounds the call.
+
+        Returns None if it is certain that there is no plan; raises BudgetExceeded if that is not known. Else as
+        `allocate_pod`. `cluster.commit(plan)` writes the plan in one step.
+        """
+        from dra_alloc.features.groups import plan_group
+
+        return plan_group(
+            self,
+            group,
+            nodes=nodes,
+            min_count=min_count,
+            max_tries=max_tries,
+            node_resources=node_resources,
+            cancel=cancel,
+        )
+
+    def score(
+        self,
+        claims: Any = None,
+        nodes: Iterable[str] | None = None,
+        *,
+        pod: Any = None,
+        normalized: bool = False,
+    ) -> dict[str, int]:
+        """The score of prioritized lists (KEP-4816) of each node on which claims, or a pod, fit; in order of the nodes.
+
+        normalized: from 0 to 100 relative to the best of these nodes. Raises as `feasible_nodes` does.
+        """
+        from dra_alloc.features.score import normalize, score_allocations
+
+        if pod is not None:
+            if claims is not None:
+                raise ValueError("score takes claims or a pod, not both")
+            scores = {plan.node: plan.score for plan in self._planner(pod).plans(nodes)}
+        else:
+            models = self._claims(() if claims is None else claims)
+            scores = {}
+            for name in self.feasible_nodes(models, nodes):
+                found = self.allocate(models, name)
+                if found is not None:
+                    scores[name] = score_allocations(zip(models, found, strict=True), self.features)
+        return normalize(scores) if normalized else scores
+
+    def _planner(
+        self,
+        pod: Any,
+        *,
+        node_resources: NodeResources = "check",
+        declared: bool = False,
+        cancel: _core.Cancel | None = None,
+    ) -> PodPlanner:
+        from dra_alloc.features.pods.planner import PodPlanner, pod_of
+
+        model = pod_of(pod, self)
+        return PodPlanner(self, model, node_resources=node_resources, declared=declared, cancel=cancel)
 
     def explain(self, claims: Any, node: str | Node | None = None, *, nodes: Iterable[str] | None = None) -> Explanation:
         """Why the claims fit, or do not: on one node, or on many (default: all of the cluster) grouped by reason.
@@ -187,6 +327,8 @@ class Allocator:
             cluster.upsert(*strangers)
         pending = tuple(claim for claim in found if _allocation(claim) is None)
         question = self._question(pending) if pending else None
+        if question is not None and question.tables.any_privileged:
+            check_admin_access(pending, cluster)
         return _Ask(found, pending, question, cluster.inventory(self.features))
 
     def _claims(self, claims: Any) -> tuple[ResourceClaim, ...]:
@@ -244,10 +386,13 @@ class Allocator:
 
     # From a question and a node to a search
 
-    def _place(self, ask: _Ask, node: Node) -> _Place:
+    def _place(self, ask: _Ask, node: Node, passes: Passes | None = None) -> _Place:
+        """passes: says of a device, its driver and all alternatives of the question whether it is offered at all."""
         assert ask.question is not None
         question, inventory = ask.question, ask.inventory
         view = inventory.view(node)
+        if passes is not None and not question.has_every:
+            view = attrs.evolve(view, elsewhere=_passed_over(view, question, passes))
         search = _core.Search(question.tables)
         pools = []
         for table, visible, elsewhere in zip(view.pools, view.visible, view.elsewhere, strict=True):
@@ -287,6 +432,63 @@ class Allocator:
             parts.append(tuple(sorted({table.fault for table in view.faulty})))
         return tuple(parts)
 
+    def _allocate_where(
+        self,
+        claims: Sequence[ResourceClaim],
+        node: Node,
+        accepts: Callable[[list[AllocationResult]], bool],
+        passes: Passes,
+        hopeless: Callable[[list[list[tuple[int, list[tuple[Device, str]], Alternative]]]], bool],
+        cancel: _core.Cancel | None,
+    ) -> list[AllocationResult] | None:
+        """As `allocate`, but the first answer that is accepted.
+
+        passes: see `_place`. hopeless: told by slot the alternatives (count, candidates with their drivers, alternative),
+        it says that no answer would be accepted; not asked where an error could come first.
+        """
+        with self.cluster._caches.lock:
+            ask = self._ask(claims)
+            if not _reachable(ask, node):
+                return None
+            if ask.question is None:
+                kept = [_kept(claim) for claim in ask.claims]
+                return kept if accepts(kept) else None
+            place = self._place(ask, node, passes)
+        question = ask.question
+        self._check_before(ask, place)
+        candidates = _candidates(question, place)
+        if candidates is not None and hopeless(candidates):
+            # Only to be able to say why: the first answer there is.
+            answer = self._conclude(ask, place, self._run(place.search, self._deadline(), cancel))
+            if answer is not None:
+                accepts(self._results(ask, place, answer, node, _no_share))
+            return None
+        most = max(1, self.budget.max_steps // _ANSWER_STEPS)
+        seen = 0
+
+        def visitor(answer: list[Any]) -> bool:
+            nonlocal seen
+            seen += 1
+            return seen <= most and not accepts(self._results(ask, place, answer, node, _no_share))
+
+        outcome = place.search.visit(visitor, self.budget.max_steps, self._deadline(), cancel)
+        if seen > most:
+            raise BudgetExceeded(
+                f"node {node.metadata.name}: {most} answers of the search have been looked at, and none leaves enough of "
+                "the node's resources; whether another does is not known",
+                steps=place.search.steps,
+            )
+        answer = self._conclude(ask, place, outcome)
+        return None if answer is None else self._results(ask, place, answer, node, self._share_ids)
+
+    def _results(
+        self, ask: _Ask, place: _Place, answer: list[Any], node: Node, share_ids: Callable[[], str]
+    ) -> list[AllocationResult]:
+        """One result for each claim that was asked for."""
+        assert ask.question is not None
+        fresh = iter(build_results(ask.question, ask.pending, node, place.pools, answer, share_ids, self._clock))
+        return [next(fresh) if _allocation(claim) is None else _kept(claim) for claim in ask.claims]
+
     # Searching
 
     def _search(self, ask: _Ask, place: _Place, cancel: _core.Cancel | None) -> list[Any] | None:
@@ -298,8 +500,8 @@ class Allocator:
         return 0.0 if self.budget.timeout is None else time.monotonic() + self.budget.timeout
 
     def _run(self, search: Search, deadline: float, cancel: _core.Cancel | None) -> tuple[str, Any]:
-        more = {} if self._light_steps is None else {"light_steps": self._light_steps}
-        return search.run(self.budget.max_steps, deadline, self.budget.memory, cancel, **more)
+        budget = self.budget
+        return search.run(budget.max_steps, deadline, budget.memory, cancel, budget.light_steps)
 
     def _check_before(self, ask: _Ask, place: _Place) -> None:
         """Errors that show before the search on this node: what `All` means, and how many devices that makes."""
@@ -569,6 +771,48 @@ class Allocator:
                 return _FAULTY
             raise
         return _NO if answer is None else _YES
+
+
+def _random_suffix() -> str:
+    from dra_alloc.features.pods.claims import random_suffix
+
+    return random_suffix()
+
+
+def _no_share() -> str:
+    """Stands for the share IDs of answers that are looked at and may not be given."""
+    return ""
+
+
+def _passed_over(view: NodeView, question: Question, passes: Passes) -> tuple[bytes | None, ...]:
+    """`elsewhere` of a view, with the devices that do not pass."""
+    alternatives = [alternative for slot in question.slots for alternative in slot.alternatives]
+    found: list[bytes | None] = []
+    for table, elsewhere in zip(view.pools, view.elsewhere, strict=True):
+        barred = bytes(not passes(device, table.key[0], alternatives) for device in table.devices)
+        if elsewhere is not None:
+            barred = bytes(one | other for one, other in zip(barred, elsewhere, strict=True))
+        found.append(barred if any(barred) else None)
+    return tuple(found)
+
+
+def _candidates(
+    question: Question, place: _Place
+) -> list[list[tuple[int, list[tuple[Device, str]], Alternative]]] | None:
+    """By slot, its alternatives with all devices that could serve them; None where one of them may be an error."""
+    if question.has_every or any(table.derived is not None for table in question._value_tables):
+        return None
+    found = []
+    for number, slot in enumerate(question.slots):
+        members = []
+        for position, alternative in enumerate(slot.alternatives):
+            devices = place.search.every_list(number, position)
+            if any(code in (_core.CODE_BROKEN, _core.CODE_MALFORMED) for _, _, code in devices):
+                return None
+            named = [(place.pools[pool].devices[index], place.pools[pool].key[0]) for pool, index, _ in devices]
+            members.append((alternative.count, named, alternative))
+        found.append(members)
+    return found
 
 
 def _allocation(claim: ResourceClaim) -> AllocationResult | None:

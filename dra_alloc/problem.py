@@ -254,15 +254,15 @@ class Question:
         if capacity_fault(kind.capacity, driver):
             return _core.CODE_MALFORMED, ()
         taken: tuple[int, ...] = ()
+        fits = True
         if self.features.DRAConsumableCapacity:
             fits, taken = self._capacity(kind, driver, capacities)
-            if not fits:
-                return _core.CODE_SMALL, ()
-        if device.consumes_counters and not self.features.DRAPartitionableDevices:
-            return _core.CODE_BARRED, taken
-        if not all(tolerated(taint, kind.tolerations) for taint in taints):
-            return _core.CODE_BARRED, taken
-        return _core.CODE_OK, taken
+        barred = (device.consumes_counters and not self.features.DRAPartitionableDevices) or not all(
+            tolerated(taint, kind.tolerations) for taint in taints
+        )
+        if not fits:
+            return (_core.CODE_USELESS if barred else _core.CODE_SMALL), ()
+        return (_core.CODE_BARRED if barred else _core.CODE_OK), taken
 
     def _capacity(
         self, kind: RequestType, driver: str, capacities: dict[str, tuple[str, DeviceCapacity]]
