@@ -5,9 +5,9 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(wildcard dra_alloc/*.pyx dra_alloc/*.pxd dra_alloc/*.h dra_alloc/*.hpp)
+SOURCES := $(wildcard dra_alloc/*.pyx dra_alloc/*.pxi dra_alloc/*.pxd dra_alloc/*.h dra_alloc/*.hpp)
 
-.PHONY: help env demo test quick pythons bench lint format docs links wheel lock changes release-check clean
+.PHONY: help env demo test quick pythons sanitize bench lint format docs links wheel lock changes release-check clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -50,6 +50,20 @@ pythons: ## the quick tests with every other supported Python at hand, each in a
 		echo "Python $${other%%=*}"; \
 		$(MAKE) --no-print-directory quick VENV=.venv-$${other%%=*} PYTHON=$${other#*=} || exit 1; \
 	done
+
+# The extension with sanitizers lives in a copy of the tree, so that it never meets the ordinary one. Python itself leaks
+# at exit by design; leaks of the library are looked for by tests that count.
+SANITIZED := build/sanitized
+SANITIZED_TESTS ?= tests/conformance tests/properties
+
+sanitize: env ## tests of the search with AddressSanitizer and UndefinedBehaviorSanitizer
+	rm -rf $(SANITIZED)
+	mkdir -p $(SANITIZED)
+	git ls-files -z --cached -- . | xargs -0 cp --parents -t $(SANITIZED)
+	cd $(SANITIZED) && DRA_ALLOC_SANITIZE=address,undefined $(abspath $(BIN))/python setup.py --quiet build_ext --inplace
+	cd $(SANITIZED) && ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
+		$(abspath $(BIN))/python -m pytest -p no:benchmark -p no:cacheprovider -m "not slow" $(SANITIZED_TESTS)
 
 bench: env ## the benchmarks
 	$(BIN)/python -m pytest bench --benchmark-group-by=group --benchmark-columns=min,median,ops
