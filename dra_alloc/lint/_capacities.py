@@ -31,7 +31,9 @@ _Spec = TypeVar("_Spec", ExactDeviceRequest, DeviceSubRequest)
 def check_capacities(world: World, item: Item, body: Body, rows: Sequence[Row]) -> Iterator[Finding]:
     """Names that no device knows, names given twice, amounts that no device allows."""
     wanted = body.spec.capacity.requests if body.spec.capacity else {}
-    if not wanted or not world.features.DRAConsumableCapacity:
+    # Admin access needs no capacity (KEP-5018).
+    admin = isinstance(body.spec, ExactDeviceRequest) and body.spec.admin_access
+    if not wanted or admin or not world.features.DRAConsumableCapacity:
         return
     where = f"{body.path}.capacity.requests"
     unknown = [name for name in wanted if not any(_capacity(row, name) for row in rows)]

@@ -115,17 +115,22 @@ def _numbers(item: Item, body: Body, selection: Selection) -> Iterator[Finding]:
 def _taints(world: World, item: Item, body: Body, selection: Selection) -> Iterator[Finding]:
     if not world.features.DRADeviceTaints:
         return
-    blocking: Counter[str] = Counter()
+    blocking: Counter[DeviceTaint] = Counter()
     for row in selection.rows:
         for published in row.members:
             taint = _blocking(published, body)
             if taint is None:
                 return
-            blocking[describe(taint)] += 1
-    kinds = ", ".join(f"{name} ({count})" for name, count in blocking.most_common(3))
+            blocking[taint] += 1
+    kinds = ", ".join(f"{describe(taint)} ({count})" for taint, count in blocking.most_common(3))
     total = sum(blocking.values())
+    (first, _), *_ = blocking.most_common(1)
     message = f"every device that it could get ({total}) has a taint that it does not tolerate: {kinds}"
-    yield finding(item, "missing-toleration", f"{body.path}.tolerations", message, "tolerations for them")
+    yield finding(item, "missing-toleration", f"{body.path}.tolerations", message, _toleration(first))
+
+
+def _toleration(taint: DeviceTaint) -> str:
+    return f"for instance {{key: {taint.key}, operator: Exists, effect: {taint.effect}}}"
 
 
 def _blocking(published: Published, body: Body) -> DeviceTaint | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import attrs
 from dra_alloc.api import KubernetesObject
 from dra_alloc.codec import decode, encode
 from dra_alloc.codec.sources import Loaded
+from dra_alloc.codec.yamldump import dump_yaml
 from dra_alloc.codec.yamltext import documents
 from dra_alloc.errors import DecodeError
 from dra_alloc.lint._findings import Finding
@@ -124,7 +124,7 @@ class _File:
         except DecodeError as error:
             return f"it has fields that would be lost ({error.path.rpartition(': ')[2]})"
         self.loses_comments |= any(_COMMENT.search(line) for line in self.lines[start:end])
-        self.lines[start:end] = ["---\n".join(_yaml(obj) for obj in new)]
+        self.lines[start:end] = [dump_yaml(*map(encode, new), width=100, compact=True)]
         return ""
 
 
@@ -153,26 +153,3 @@ def document_lines(text: str) -> list[tuple[int, int]]:
             end -= 1
         spans.append((start, end))
     return spans
-
-
-@cache
-def _dumper() -> Any:
-    import yaml
-
-    class Dumper(yaml.SafeDumper):
-        """Writes equal objects in full, and lists indented as people do."""
-
-        def ignore_aliases(self, data: object) -> bool:
-            return True
-
-        def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-            super().increase_indent(flow, False)
-
-    return Dumper
-
-
-def _yaml(obj: KubernetesObject) -> str:
-    import yaml
-
-    text: str = yaml.dump(encode(obj), Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=100)
-    return text

@@ -43,7 +43,8 @@ def check_standard(world: World) -> Iterator[Finding]:
             yield finding(item, "vendor-attribute", f"{path}.attributes[{name}]", message, hint)
         for problem in attribute_problems(row.device.attributes, world.features):
             item, path = _place(world, row)
-            where = f"{path}.attributes.{problem.path}"
+            name = next(name for name in row.device.attributes if f"{problem.path}.".startswith(f"{name}."))
+            where = f"{path}.attributes[{name}]{problem.path.removeprefix(name)}"
             yield finding(item, "standard-attribute-malformed", where, problem.message, problem.hint)
 
 

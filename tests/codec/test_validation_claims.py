@@ -275,7 +275,7 @@ def test_derived_expressions_compile_to_a_value() -> None:
 
 
 def nested(depth: int) -> str:
-    """An expression that looks at all pairs, triples, … of domains; each level costs some two hundred times the last."""
+    """An expression that looks at all tuples of domains; each level costs some two hundred times the last."""
     return "true" if not depth else f"device.attributes.all(x{depth}, {nested(depth - 1)})"
 
 
