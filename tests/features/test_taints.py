@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import attrs
 import pytest
 
-from dra_alloc.api import Device, DeviceTaintRuleStatus, DeviceTaintSelector, DeviceToleration
+from dra_alloc.api import Device, DeviceTaint, DeviceTaintRuleStatus, DeviceTaintSelector, DeviceToleration
 from dra_alloc.errors import ValidationError
 from dra_alloc.features.taints import (
     DeviceId,
@@ -166,6 +168,12 @@ def test_a_driver_keeps_the_times_of_taints_it_publishes_again() -> None:
     kept = keep_time_added(published, again)
     times = [[item.time_added for item in device.taints] for device in kept.spec.devices]
     assert times == [[at(100), None, at(8)], [None]]
+
+
+def test_the_last_second_of_all_is_not_rounded_up() -> None:
+    last = datetime.max.replace(tzinfo=UTC)
+    late = slice_of(Device(name="gpu-0", taints=(DeviceTaint(key="a", effect="None", time_added=last),)))
+    assert keep_time_added(slice_of(), late).spec.devices[0].taints[0].time_added == last.replace(microsecond=0)
 
 
 def test_a_time_without_zone_is_refused() -> None:

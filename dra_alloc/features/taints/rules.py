@@ -221,7 +221,7 @@ def keep_time_added(published: ResourceSlice, item: ResourceSlice) -> ResourceSl
     def kept(device: Device, taint: DeviceTaint) -> DeviceTaint:
         if taint.time_added is None:
             return attrs.evolve(taint, time_added=known.get((device.name, taint.key, taint.value or "", taint.effect)))
-        return _added(taint, (taint.time_added + timedelta(microseconds=500_000)).replace(microsecond=0))
+        return _added(taint, _rounded(taint.time_added))
 
     return _with_device_taints(item, kept)
 
@@ -245,6 +245,14 @@ def update_rule(old: DeviceTaintRule, new: DeviceTaintRule, now: datetime) -> De
     stored = _with_taint(new, taint)
     generation = (old.metadata.generation or 0) + (stored.spec != old.spec)
     return attrs.evolve(stored, metadata=attrs.evolve(new.metadata, generation=generation), status=old.status)
+
+
+def _rounded(time: datetime) -> datetime:
+    whole = time.replace(microsecond=0)
+    try:
+        return whole + timedelta(seconds=time.microsecond >= 500_000)
+    except OverflowError:
+        return whole
 
 
 def _with_default(taint: DeviceTaint, moment: datetime) -> DeviceTaint:
