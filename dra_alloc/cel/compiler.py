@@ -26,7 +26,7 @@ from dra_alloc.cel.syntax import (
     Node,
     Select,
 )
-from dra_alloc.cel.values import Amount, Fault, Halt, Quantity, Semver, Uint, Value, map_key
+from dra_alloc.cel.values import Amount, Fault, Halt, Quantity, Semver, Uint, Value
 
 __all__ = ["Compiled", "compile_tree"]
 
@@ -515,7 +515,8 @@ class _Generator:
         self.write(f"{result} = {{}}")
         for index, (key, value) in enumerate(node.entries):
             known, constant = self.known(key)
-            spelled = self.constant(map_key(constant)) if known else f"map_key({self.expression(key)})"
+            plain = known and type(constant) in (str, int)
+            spelled = self.constant(constant) if plain else f"map_key({self.expression(key)})"
             if index in node.optional:
                 self.write(f"put({result}, {spelled}, {self.expression(value)})")
             else:

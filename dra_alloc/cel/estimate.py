@@ -239,7 +239,7 @@ class _Estimator:
         if node.test:
             return below
         self.paths[node] = (*self.path(node.operand), node.field)
-        return below.plus(_ONE) if node.operand.type.kind in ("map", "struct", "param") else below
+        return below.plus(_ONE) if self.safe or node.operand.type.kind in ("map", "struct", "param") else below
 
     def list_literal(self, node: ListLiteral) -> Pass[Span]:
         total, sizes = _exactly(LIST), None
@@ -623,14 +623,25 @@ def _scan_all(target: _Operand | None, operands: list[_Operand], overload: str) 
     return _Estimate(total)
 
 
-#: Functions that may cost more than the reference estimates: they scan what they are called on, or their argument.
-_SAFE: Final[dict[str, Callable[..., _Estimate | None]]] = dict.fromkeys(
-    (
-        *("startsWith", "endsWith", "quantity", "isQuantity", "semver", "isSemver", "ip", "isIP", "cidr", "isCIDR"),
-        "ip.isCanonical",
+def _deep_traversal(target: _Operand | None, operands: list[_Operand], overload: str) -> _Estimate | None:
+    element = _element(target) if target is not None else None
+    if element is not None and element.type.kind in ("list", "map", "dyn", "any", "opaque", "struct"):
+        return _Estimate(_UNKNOWN)
+    return _traversal(target, operands, overload)
+
+
+#: Functions that may cost more than the reference estimates: they scan what they are called on or their argument, or
+#: walk over the elements of elements.
+_SAFE: Final[dict[str, Callable[..., _Estimate | None]]] = {
+    **dict.fromkeys(
+        (
+            *("startsWith", "endsWith", "quantity", "isQuantity", "semver", "isSemver", "ip", "isIP", "cidr", "isCIDR"),
+            "ip.isCanonical",
+        ),
+        _scan_all,
     ),
-    _scan_all,
-)
+    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _deep_traversal),
+}
 
 
 def _scan_argument(target: _Operand | None, operands: list[_Operand]) -> _Estimate | None:

@@ -267,6 +267,12 @@ def test(field: str, end: Label) -> Instruction:
     return act
 
 
+def none_is_absent(state: State) -> None:
+    """A presence test that an optional step has ended early."""
+    if state.stack[-1] is NONE:
+        state.stack[-1] = False
+
+
 def finish(cost: int) -> Instruction:
     """The end of a chain."""
 

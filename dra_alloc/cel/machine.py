@@ -151,6 +151,7 @@ class _Assembler:
         if type(node) is Call and node.function == "_?_:_" and node not in self.constants:
             yield self.choice(node, steps)
             if test:
+                self.add(op.none_is_absent)
                 self.add(op.charge(-1))
             return
         if type(node) is Ident and node not in self.constants:
@@ -160,6 +161,8 @@ class _Assembler:
             if not steps:
                 return
         yield self.steps(steps, int(own_cost and not test))
+        if test:
+            self.add(op.none_is_absent)
 
     def index_step(self, node: Call) -> _Qualifier:
         index = node.arguments[1]

@@ -19,6 +19,7 @@ from dra_alloc.cel.values import (
     Value,
     map_key,
     no_overload,
+    type_of,
 )
 
 __all__ = ["BUILTINS", "FAULTS", "HELPERS", "fault_of"]
@@ -55,11 +56,15 @@ def _step(value: Value, field: str) -> Value:
 
 
 def _at(value: Value, key: Value) -> Value:
-    if type(key) not in (str, int, Uint, bool, float):
-        raise no_overload("_[_]", value, key)
     if type(value) is Optional:
-        return _over_optional(value, key)
-    return qualify(value, key)
+        return NONE if value is NONE else _over_optional(value, _checked_key(key))
+    return qualify(value, _checked_key(key))
+
+
+def _checked_key(key: Value) -> Value:
+    if type(key) not in (str, int, Uint, bool, float):
+        raise Fault(f"invalid qualifier type: {type_of(key).name}")
+    return key
 
 
 def _over_optional(value: Value, key: Value, *, test: bool = False) -> Value:
@@ -84,9 +89,7 @@ def _maybe(value: Value, key: Value) -> Value:
 
 
 def _maybe_at(value: Value, key: Value) -> Value:
-    if type(key) not in (str, int, Uint, bool, float):
-        raise no_overload("_[?_]", value, key)
-    return _maybe(value, key)
+    return NONE if value is NONE else _maybe(value, _checked_key(key))
 
 
 def _get(domain: dict[str, Value], name: str) -> Optional:

@@ -512,10 +512,9 @@ def compare(left: Value, right: Value) -> int:
         if left != left or right != right:
             raise Fault("NaN values cannot be ordered")
         return _compare_numbers(left, right)
-    if kind is other:
-        # Go compares the bytes of strings; the order of UTF-8 is that of the code points.
-        if kind in (str, bool, bytes, Timestamp, Duration):
-            return int(left > right) - int(left < right)
+    # Go compares the bytes of strings; the order of UTF-8 is that of the code points.
+    if kind is other and kind in (str, bool, bytes, Timestamp, Duration):
+        return int(left > right) - int(left < right)
     raise no_overload("compare", left, right)
 
 
