@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from dra_alloc.errors import AllocationError, BudgetExceeded, Cancelled, DraErro
 from dra_alloc.features.adminaccess import check_admin_access
 from dra_alloc.gates import Features
 from dra_alloc.nodeselection import selector_admits
+from dra_alloc.preference import Preferred, best_answer
 from dra_alloc.problem import MAX_RESULTS, Question, compile_question, question_key
 from dra_alloc.results import build_results
 from dra_alloc.rules import capacity_fault
@@ -31,11 +33,12 @@ if TYPE_CHECKING:
     from dra_alloc.features.pods import PodPlan
     from dra_alloc.features.pods.planner import Choice, NodeResources, PodPlanner
     from dra_alloc.inventory import Inventory, NodeView, PoolTable
+    from dra_alloc.preference import Prefer
     from dra_alloc.problem import Alternative
 
     Passes = Callable[[Device, str, Sequence[Alternative]], bool]
 
-__all__ = ["Allocator", "Budget"]
+__all__ = ["Allocation", "Allocator", "Budget"]
 
 #: Kinds of errors that concern one node; over many nodes the others go on.
 NODE_ERRORS = ("pool-all", "invalid-pool")
@@ -56,12 +59,22 @@ class Budget:
     max_steps: devices taken in a search. timeout: seconds for a call, None for none. memory: bytes of remembered
     states; beyond them the search goes on without remembering more. light_steps: devices taken before the search turns
     to means that cost more and prune more (bounds, remembered states, twins); the answer does not depend on it.
+    max_answers: complete answers that `prefer` looks at.
     """
 
     max_steps: int = 20_000_000
     timeout: float | None = None
     memory: int = 64 << 20
     light_steps: int = 256
+    max_answers: int = 10_000
+
+
+class Allocation(list[AllocationResult]):
+    """One AllocationResult for each claim, in order. preferred: what `prefer` came to, None for the first answer."""
+
+    def __init__(self, results: Iterable[AllocationResult] = (), preferred: Preferred | None = None) -> None:
+        super().__init__(results)
+        self.preferred = preferred
 
 
 @attrs.frozen(eq=False)
@@ -126,12 +139,18 @@ class Allocator:
         claims: Any,
         node: str | Node,
         *,
+        prefer: Prefer = "first",
         cancel: _core.Cancel | None = None,
-    ) -> list[AllocationResult] | None:
+    ) -> Allocation | None:
         """The devices that the claims get together on a node: one result for each claim in order, or None.
 
         claims: a claim or several, as api models, dicts, or names (`namespace/name`) of claims in the cluster. Those
         that are allocated already keep what they have. node: its name, or a Node.
+
+        prefer: "first" takes the first answer of the search, as Kubernetes does. "pack" takes devices whose neighbours
+        (on one card, else in one pool) are in use, "spread" those whose neighbours are free, and a function of
+        `Chosen` devices the answer that it values most; of equals the first. They look at up to `budget.max_answers`
+        answers; `preferred` of the result says how many it were, and whether the best is proven.
 
         Raises AllocationError (its `kind` is one of docs/errors.md), BudgetExceeded, Cancelled, and DraError for a
         claim or node that is not there. The cluster is not changed: `cluster.commit` does that.
@@ -142,12 +161,12 @@ class Allocator:
             if not _reachable(ask, found_node):
                 return None
             if ask.question is None:
-                return [_kept(claim) for claim in ask.claims]
+                return Allocation(_kept(claim) for claim in ask.claims)
             place = self._place(ask, found_node)
-        answer = self._search(ask, place, cancel)
+        answer, preferred = self._search(ask, place, cancel, prefer)
         if answer is None:
             return None
-        return self._results(ask, place, answer, found_node, self._share_ids)
+        return Allocation(self._results(ask, place, answer, found_node, self._share_ids), preferred)
 
     def feasible_nodes(
         self,
@@ -199,11 +218,12 @@ class Allocator:
         and the one for its extended resources. Besides devices, the pod's node selector, required node affinity and
         tolerations count, and what is left of the resources that the node publishes.
 
-        pod: model, dict, or name (`namespace/name`) of a pod in the cluster. node: plan for this one. nodes: choose among
-        these, default all. choose: "first" takes the first node in order on which the pod fits, "score" the one with
-        the best score of prioritized lists (KEP-4816). node_resources: "check" judges the first answer of the
-        search as Kubernetes does, "search" goes on to one that CPU, memory and the like of the node suffice for (KEP-5517).
-        declared: give such resources only on nodes that list DRANodeAllocatableResources in `status.declaredFeatures`.
+        pod: model, dict, or name (`namespace/name`) of a pod in the cluster. node: plan for this one. nodes: choose
+        among these, default all. choose: "first" takes the first node in order on which the pod fits, "score" the one
+        with the best score of prioritized lists (KEP-4816). node_resources: "check" judges the first answer of the
+        search as Kubernetes does, "search" goes on to one that CPU, memory and the like of the node suffice for
+        (KEP-5517). declared: give such resources only on nodes that list DRANodeAllocatableResources in
+        `status.declaredFeatures`.
 
         Raises what `allocate` raises (over many nodes, errors that concern one node let the others go on),
         ValidationError for claims, templates and groups that are not there, AllocationError `node-resources` for a
@@ -285,6 +305,12 @@ class Allocator:
                 if found is not None:
                     scores[name] = score_allocations(zip(models, found, strict=True), self.features)
         return normalize(scores) if normalized else scores
+
+    def _over(self, cluster: Cluster) -> Allocator:
+        """The same allocator over another cluster."""
+        other = copy(self)
+        other.cluster = cluster
+        return other
 
     def _planner(
         self,
@@ -443,8 +469,8 @@ class Allocator:
     ) -> list[AllocationResult] | None:
         """As `allocate`, but the first answer that is accepted.
 
-        passes: see `_place`. hopeless: told by slot the alternatives (count, candidates with their drivers, alternative),
-        it says that no answer would be accepted; not asked where an error could come first.
+        passes: see `_place`. hopeless: told by slot the alternatives (count, candidates with drivers, alternative), it
+        says that no answer would be accepted; not asked where an error could come first.
         """
         with self.cluster._caches.lock:
             ask = self._ask(claims)
@@ -474,8 +500,8 @@ class Allocator:
         outcome = place.search.visit(visitor, self.budget.max_steps, self._deadline(), cancel)
         if seen > most:
             raise BudgetExceeded(
-                f"node {node.metadata.name}: {most} answers of the search have been looked at, and none leaves enough of "
-                "the node's resources; whether another does is not known",
+                f"node {node.metadata.name}: {most} answers of the search have been looked at, and none leaves enough "
+                "of the node's resources; whether another does is not known",
                 steps=place.search.steps,
             )
         answer = self._conclude(ask, place, outcome)
@@ -491,10 +517,28 @@ class Allocator:
 
     # Searching
 
-    def _search(self, ask: _Ask, place: _Place, cancel: _core.Cancel | None) -> list[Any] | None:
-        """The answer of the search, None if there is none; errors are raised."""
+    def _search(
+        self, ask: _Ask, place: _Place, cancel: _core.Cancel | None, prefer: Prefer = "first"
+    ) -> tuple[list[Any] | None, Preferred | None]:
+        """The answer of the search, None if there is none, and what a preference has to say; errors are raised."""
         self._check_before(ask, place)
-        return self._conclude(ask, place, self._run(place.search, self._deadline(), cancel))
+        if prefer == "first":
+            return self._conclude(ask, place, self._run(place.search, self._deadline(), cancel)), None
+        if isinstance(prefer, str) and prefer not in ("pack", "spread"):
+            raise ValueError(f"prefer is 'first', 'pack', 'spread' or a function, not {prefer!r}")
+        assert ask.question is not None
+        outcome, preferred = best_answer(
+            ask.question,
+            [claim.metadata.key for claim in ask.pending],
+            place.search,
+            [(table, ask.inventory.state(table)) for table in place.pools],
+            prefer,
+            self.budget.max_answers,
+            self.budget.max_steps,
+            self._deadline(),
+            cancel,
+        )
+        return self._conclude(ask, place, outcome), preferred
 
     def _deadline(self) -> float:
         return 0.0 if self.budget.timeout is None else time.monotonic() + self.budget.timeout

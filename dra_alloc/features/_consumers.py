@@ -8,7 +8,7 @@ from dra_alloc.api import Pod, ResourceClaim, ResourceClaimConsumerReference
 from dra_alloc.features._objects import key_of
 from dra_alloc.gates import Features
 
-__all__ = ["pod_claims", "refers_to", "reserved_for"]
+__all__ = ["controlled", "pod_claims", "refers_to", "reserved_for"]
 
 _SCHEDULING_GROUP = "scheduling.k8s.io"
 
@@ -29,12 +29,12 @@ def pod_claims(
     for entry in pod.spec.resource_claims:
         name = entry.resource_claim_name or generated.get(entry.name)
         claim = claims.get(f"{namespace}/{name}") if name else None
-        if claim is not None and (entry.resource_claim_name or _controlled(claim, pod, features)):
+        if claim is not None and (entry.resource_claim_name or controlled(claim, pod, features)):
             yield entry.name, claim
     special = pod.status.extended_resource_claim_status if extended and pod.status else None
     if special is not None:
         claim = claims.get(f"{namespace}/{special.resource_claim_name}")
-        if claim is not None and _controlled(claim, pod, features):
+        if claim is not None and controlled(claim, pod, features):
             yield "", claim
 
 
@@ -69,7 +69,7 @@ def _group_name(pod: Pod, features: Features) -> str | None:
     return pod.spec.scheduling_group.pod_group_name
 
 
-def _controlled(claim: ResourceClaim, pod: Pod, features: Features) -> bool:
+def controlled(claim: ResourceClaim, pod: Pod, features: Features) -> bool:
     """Whether the pod or its group is the managing controller of a claim; a group is known by name alone."""
     owner = next((reference for reference in claim.metadata.owner_references if reference.controller), None)
     if owner is None or key_of(claim.metadata).partition("/")[0] != (pod.metadata.namespace or "default"):

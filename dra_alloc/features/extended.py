@@ -22,6 +22,7 @@ from dra_alloc.api import (
     ObjectMeta,
     OwnerReference,
     Pod,
+    Quantity,
     ResourceClaim,
     ResourceClaimSpec,
 )
@@ -39,6 +40,8 @@ __all__ = [
     "extended_requests",
     "is_extended",
     "is_special_claim",
+    "served_by_classes",
+    "totals",
 ]
 
 #: What the name of a class follows in the resource name that every class serves.
@@ -118,16 +121,17 @@ def extended_claim(
     With the gate off only nodes serve extended resources.
     """
     served = served_by_classes(pod, node, classes, features or Features())
-    if isinstance(served, Refusal) or not served:
-        return served or None
-    return build_claim(pod, served)
+    if isinstance(served, Refusal):
+        return served
+    return build_claim(pod, served) if served else None
 
 
 def totals(pod: Pod) -> Amounts:
     """What the pod requests of extended resources: init containers one by one, sidecars all along. In whole units."""
-    total = aggregate(pod, lambda container: effective_requests(container.resources))
-    names = {name for container in _containers(pod) for name in extended_requests(container)}
-    return {name: total[name] // _NANO for name in sorted(names)}
+    total = aggregate(
+        pod, lambda each: {name: Quantity(amount * _NANO) for name, amount in extended_requests(each).items()}
+    )
+    return {name: total[name] // _NANO for name in sorted(total)}
 
 
 def served_by_classes(

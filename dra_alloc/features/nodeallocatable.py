@@ -23,10 +23,10 @@ from dra_alloc.api import (
     Pod,
     Quantity,
 )
-from dra_alloc.rules import qualified
 from dra_alloc.errors import AllocationError
 from dra_alloc.features.noderesources import Amounts, Refusal, aggregate, claimed, effective_requests, pod_level
 from dra_alloc.nodeselection import device_concerns, slice_concerns
+from dra_alloc.rules import qualified
 
 if TYPE_CHECKING:
     from dra_alloc.cluster import Cluster

@@ -6,7 +6,7 @@ Amounts are whole nanos by resource name. What claims add (KEP-5517) comes as th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import attrs
@@ -20,6 +20,7 @@ __all__ = [
     "Amounts",
     "Refusal",
     "aggregate",
+    "claimed",
     "effective_requests",
     "fit",
     "footprint",
@@ -140,20 +141,24 @@ def claimed(statuses: Iterable[NodeAllocatableResourceClaimStatus]) -> Amounts:
     return total
 
 
-def requested_on(cluster: Cluster, node: str, *, with_claims: bool, without: str = "") -> Amounts:
+def requested_on(
+    cluster: Cluster, node: str, *, with_claims: bool, without: Collection[str] = frozenset()
+) -> Mapping[str, int]:
     """What the pods that are bound to a node and have not finished take of it.
 
-    with_claims: whether what their claims add counts (gate DRANodeAllocatableResources). without: key of a pod that is
+    with_claims: whether what their claims add counts (gate DRANodeAllocatableResources). without: keys of pods that are
     left out.
     """
-    plain, whole = cluster.use_of_node(node, _use)
-    amounts: Amounts = dict(whole if with_claims else plain)
-    if without:
-        for pod in cluster.pods_on(node):
-            if pod.metadata.key == without and not is_finished(pod):
-                for name, nano in footprint(pod, _statuses(pod) if with_claims else ()).items():
-                    amounts[name] -= nano
-    return amounts
+    found: tuple[Amounts, Amounts] = cluster.use_of_node(node, _use)
+    amounts = found[with_claims]
+    if not without:
+        return amounts
+    left = dict(amounts)
+    for pod in cluster.pods_on(node):
+        if pod.metadata.key in without and not is_finished(pod):
+            for name, nano in footprint(pod, _statuses(pod) if with_claims else ()).items():
+                left[name] -= nano
+    return left
 
 
 def _use(pods: Iterable[Pod]) -> tuple[Amounts, Amounts]:
@@ -172,7 +177,9 @@ def _statuses(pod: Pod) -> tuple[NodeAllocatableResourceClaimStatus, ...]:
     return pod.status.node_allocatable_resource_claim_statuses if pod.status is not None else ()
 
 
-def fit(needed: Amounts, requested: Amounts, node: Node, must_have: Iterable[str] = ()) -> Refusal | None:
+def fit(
+    needed: Mapping[str, int], requested: Mapping[str, int], node: Node, must_have: Iterable[str] = ()
+) -> Refusal | None:
     """Why a pod that needs these amounts does not fit on a node where others have requested theirs, or None.
 
     Resources that the node does not publish in `status.allocatable` are not judged, except those in `must_have`,

@@ -1,4 +1,4 @@
-"""What a ResourceQuota counts of devices: claims, and extended resources from device plugins and from classes (KEP-5004).
+"""What a ResourceQuota counts of devices: claims, and extended resources of device plugins and classes (KEP-5004).
 
 Gate DRAExtendedResource for the names of resources; the counts of claims and classes are there without it.
 """
