@@ -10,6 +10,7 @@ import pytest
 import dra_alloc as dra
 from dra_alloc.api import AllocationResult, ResourceSlice
 from dra_alloc.errors import AllocationError
+from dra_alloc.lint import check as check_objects
 from tests.conformance.reports import Report, mismatches, read_reports
 
 REPORTS = {str(report): report for report in read_reports()}
@@ -134,6 +135,63 @@ def check_claim(expect: dict[str, Any], key: str, result: AllocationResult) -> N
     if entries is not None:
         assert list(mismatches(entries, result.devices.results)) == []
     assert not {device.device for device in result.devices.results} & set(expect.get("forbidden", ()))
+
+
+# Reports about pods
+
+
+@pytest.mark.parametrize("name", sorted(ABOUT_PODS))
+def test_extended_resources(name: str) -> None:
+    report = REPORTS[name]
+    expect, cluster = report.expect(), report.cluster()
+    (pod,) = cluster.pods()
+    plan = allocator(cluster).allocate_pod(pod)
+    assert plan is not None
+    assert plan.node == expect["node"]
+    (claim,), (result,) = plan.claims, plan.allocations
+    assert list(mismatches(expect["allocations"][f"pod/{pod.metadata.name}"], result.devices.results)) == []
+    if "deviceClass" in expect:
+        (request,) = claim.spec.devices.requests
+        assert request.exactly is not None
+        assert request.exactly.device_class_name == expect["deviceClass"]
+
+
+def test_two_pods_one_after_the_other() -> None:
+    report = REPORTS["47-double-allocation-in-one-run"]
+    cluster = report.cluster()
+    alloc = allocator(cluster)
+    plan = alloc.allocate_pod("default/p0")
+    assert plan is not None
+    cluster.commit(plan)
+    assert alloc.allocate_pod("default/p1") is None
+
+
+def test_a_pod_with_a_claim_that_is_allocated() -> None:
+    report = REPORTS["48-mixed-shared-and-per-node-claims"]
+    cluster = report.cluster()
+    plan = allocator(cluster).allocate_pod("default/p1")
+    assert plan is not None
+    assert plan.node in report.nodes()
+    assert plan.allocated == ("default/gpu-claim",)
+    held = cluster.get("ResourceClaim", "default/chan")
+    assert held is not None
+    assert plan.allocations[0] == held.status.allocation
+
+
+# What a person should be told besides
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "words"),
+    [
+        ("22-taint-rule-empty-selector", "rule-hits-everything", "every device"),
+        ("37-negative-counter-consumption", "pool-invalid", "negative"),
+        ("50-slice-node-selector-two-terms", "invalid-object", "exactly one"),
+    ],
+)
+def test_linter_says_so(name: str, code: str, words: str) -> None:
+    findings = check_objects(REPORTS[name].path, features=dra.Features.all(), codes=[code])
+    assert [words in str(finding) for finding in findings] == [True]
 
 
 # What is refused: validation names the rule, and the allocator gives nothing out all the same.
