@@ -12,7 +12,13 @@ DRIVER = "gpu.example.com"
 def attribute(value: object) -> dict[str, Any]:
     """An attribute in Kubernetes JSON form; a string that begins with `v:` is a version."""
     if isinstance(value, list):
-        kind = "bools" if value and isinstance(value[0], bool) else "ints" if value and isinstance(value[0], int) else "strings"
+        kind = (
+            "bools"
+            if value and isinstance(value[0], bool)
+            else "ints"
+            if value and isinstance(value[0], int)
+            else "strings"
+        )
         if kind == "strings" and value and value[0].startswith("v:"):
             return {"versions": [text[2:] for text in value]}
         return {kind: value}
@@ -68,11 +74,13 @@ def verdict(expression: str, env: DeviceEnv = GPU) -> bool | str:
     except CelError:
         return "compile-error"
     exact, _ = program.evaluate_with_cost(env)
+    found: bool | CelError
     try:
-        found: bool | str = program.evaluate(env)
+        found = program.evaluate(env)
     except CelError as error:
-        found = "error"
-        assert isinstance(exact, CelError), f"{expression}: {error} against {exact!r}"
-    else:
-        assert exact is found, f"{expression}: {found} against {exact!r}"
+        found = error
+    if isinstance(found, CelError):
+        assert isinstance(exact, CelError), f"{expression}: {found} against {exact!r}"
+        return "error"
+    assert exact is found, f"{expression}: {found} against {exact!r}"
     return found
