@@ -6,6 +6,8 @@ import difflib
 from collections import Counter
 from collections.abc import Iterator
 
+import attrs
+
 from dra_alloc.api import DeviceClaim, DeviceTaint, ExactDeviceRequest, ResourceClaim, ResourceClaimTemplate
 from dra_alloc.codec.validation import ADMIN_ACCESS_LABEL
 from dra_alloc.features.taints import BLOCKING_EFFECTS, describe, tolerates
@@ -121,7 +123,7 @@ def _taints(world: World, item: Item, body: Body, selection: Selection) -> Itera
             taint = _blocking(published, body)
             if taint is None:
                 return
-            blocking[taint] += 1
+            blocking[attrs.evolve(taint, time_added=None)] += 1
     kinds = ", ".join(f"{describe(taint)} ({count})" for taint, count in blocking.most_common(3))
     total = sum(blocking.values())
     (first, _), *_ = blocking.most_common(1)

@@ -12,7 +12,8 @@ from dra_alloc.api import (
     ResourceClaimTemplate,
     ResourceSlice,
 )
-from dra_alloc.codec.validation import COUNTERS_WITH_DEVICES, validate, warnings
+from dra_alloc.codec.validation import COUNTERS_WITH_DEVICES, examine
+from dra_alloc.codec.validation._warnings import NOT_STORED
 from dra_alloc.lint._findings import Finding, Fix
 from dra_alloc.lint._world import World, finding
 
@@ -24,33 +25,26 @@ REWRITABLE = (ResourceSlice, DeviceClass, ResourceClaim, ResourceClaimTemplate, 
 
 def check_objects(world: World) -> Iterator[Finding]:
     """What validation and its warnings say, old versions, names that come twice."""
-    seen: dict[tuple[str, str], int] = {}
+    seen: set[str] = set()
     for item in world.items:
         obj = item.obj
-        for problem in validate(obj, features=world.features):
+        problems, warnings = examine(obj, world.features)
+        for problem in problems:
             # Counters and devices in one slice have a code of their own, with a fix.
             if problem.message != COUNTERS_WITH_DEVICES:
                 yield finding(item, "invalid-object", problem.path, problem.message, problem.hint)
-        for warning in warnings(obj, features=world.features):
-            code = "field-not-stored" if warning.message == "is not stored" else "questionable-value"
+        for warning in warnings:
+            code = "field-not-stored" if warning.message == NOT_STORED else "questionable-value"
             yield finding(item, code, warning.path, warning.message, warning.hint)
         preferred = obj.api_version
         written = item.origin.api_version
         if written and written != preferred:
-            yield finding(
-                item,
-                "deprecated-api-version",
-                "apiVersion",
-                f"{written} is old",
-                f"use {preferred}",
-                _rewrite(obj, preferred),
-            )
-        name = (type(obj).__name__, item.label)
-        if obj.metadata.name and name in seen:
-            yield finding(
-                item, "duplicate-object", "metadata.name", "replaces the object of this name before it", "another name"
-            )
-        seen[name] = item.index
+            fix = _rewrite(obj, preferred)
+            yield finding(item, "deprecated-api-version", "apiVersion", f"{written} is old", f"use {preferred}", fix)
+        if obj.metadata.name and item.label in seen:
+            message = "replaces the object of this name before it"
+            yield finding(item, "duplicate-object", "metadata.name", message, "another name")
+        seen.add(item.label)
 
 
 def _rewrite(obj: KubernetesObject, version: str) -> Fix | None:

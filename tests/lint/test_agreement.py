@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
 
+from dra_alloc import Features
+from dra_alloc.api import Namespace, Node
 from dra_alloc.errors import AllocationError, BudgetExceeded
-from dra_alloc.lint import check
+from dra_alloc.lint import RULES, check
 from dra_alloc.testing.scenario import Scenario
 from dra_alloc.testing.strategies import clusters
+from tests.codec.test_validation_robust import KINDS, anything
 from tests.properties.asking import allocator
 
 #: Rules which say that a request, and so its claim, cannot be served on any node.
@@ -68,3 +72,12 @@ def test_any_cluster_can_be_linted(scenario: Scenario) -> None:
     findings = check([*scenario.cluster_objects(), *scenario.claims], features=scenario.features)
     assert all(finding.message and finding.object for finding in findings)
     event("findings" if findings else "none")
+
+
+@settings(max_examples=400, suppress_health_check=list(HealthCheck))
+@given(data=st.data(), features=st.sampled_from([Features.all(), Features.none(), Features()]))
+def test_objects_with_anything_in_their_fields_can_be_linted(data: st.DataObject, features: Features) -> None:
+    kinds = data.draw(st.lists(st.sampled_from([*KINDS, Node, Namespace]), min_size=1, max_size=5))
+    findings = check([data.draw(anything(kind, 6)) for kind in kinds], features=features)
+    assert all(finding.message and finding.code in RULES for finding in findings)
+    assert [finding.index for finding in findings] == sorted(finding.index for finding in findings)

@@ -22,15 +22,15 @@ from dra_alloc.api import (
     Workload,
 )
 from dra_alloc.codec.validation._claims import ADMIN_ACCESS_LABEL, resource_claim, resource_claim_template
-from dra_alloc.codec.validation._gates import drop_disabled
+from dra_alloc.codec.validation._gates import disabled_fields, drop_disabled
 from dra_alloc.codec.validation._others import device_class, device_taint_rule, pool_status_request
 from dra_alloc.codec.validation._problems import Problem, immutable
 from dra_alloc.codec.validation._slices import COUNTERS_WITH_DEVICES, resource_slice
-from dra_alloc.codec.validation._warnings import warnings_about
+from dra_alloc.codec.validation._warnings import version_of, warnings_about
 from dra_alloc.codec.validation._workloads import pod, pod_group, workload
 from dra_alloc.gates import Features
 
-__all__ = ["ADMIN_ACCESS_LABEL", "COUNTERS_WITH_DEVICES", "Problem", "validate", "warnings"]
+__all__ = ["ADMIN_ACCESS_LABEL", "COUNTERS_WITH_DEVICES", "Problem", "examine", "validate", "warnings"]
 
 
 def validate(
@@ -65,7 +65,15 @@ def warnings(obj: object, old: object = None, features: Features | None = None) 
     """
     switches = Features() if features is None else features
     new = _model(obj)
-    return list(warnings_about(obj, new, None if old is None else _model(old), switches))
+    dropped = disabled_fields(new, None if old is None else _model(old), switches)
+    return list(warnings_about(version_of(obj), new, dropped))
+
+
+def examine(obj: KubernetesObject, features: Features) -> tuple[list[Problem], list[Problem]]:
+    """What `validate` and `warnings` say about a new object, for the work of one."""
+    dropped = tuple(disabled_fields(obj, None, features))
+    stored = drop_disabled(obj, None, features) if dropped else obj
+    return list(_problems(stored, None, features, None)), list(warnings_about("", obj, dropped))
 
 
 def _model(obj: object) -> KubernetesObject:

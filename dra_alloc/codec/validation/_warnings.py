@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from dra_alloc.api import (
     DeviceClaim,
@@ -14,20 +14,20 @@ from dra_alloc.api import (
     ResourceClaimTemplate,
     ResourceSlice,
 )
-from dra_alloc.codec.validation._gates import disabled_fields
+from dra_alloc.codec.validation._gates import Dropped
 from dra_alloc.codec.validation._problems import Problem, at
-from dra_alloc.gates import Features
 
-__all__ = ["warnings_about"]
+__all__ = ["NOT_STORED", "version_of", "warnings_about"]
+
+NOT_STORED = "is not stored"
 
 
-def warnings_about(
-    obj: object, model: KubernetesObject, old: KubernetesObject | None, features: Features
-) -> Iterator[Problem]:
-    """Warnings about an object as it was given and as it was read."""
-    yield from deprecated_version(_api_version(obj), model)
-    for dropped in disabled_fields(model, old, features):
-        yield Problem(dropped.path, "is not stored", f"it needs the feature gate {dropped.gate}")
+def warnings_about(api_version: str, model: KubernetesObject, dropped: Iterable[Dropped]) -> Iterator[Problem]:
+    """Warnings about an object, written in a version ("": not known), of which some fields are not stored."""
+    if api_version and api_version != model.api_version:
+        yield Problem("apiVersion", f"{api_version} is deprecated", f"use {model.api_version}")
+    for field in dropped:
+        yield Problem(field.path, NOT_STORED, f"it needs the feature gate {field.gate}")
     match model:
         case ResourceSlice():
             yield from _driver(model)
@@ -39,13 +39,8 @@ def warnings_about(
             pass
 
 
-def deprecated_version(api_version: str, model: KubernetesObject) -> Iterator[Problem]:
-    """A version of the API that is not the one to use for this kind."""
-    if api_version and api_version != model.api_version:
-        yield Problem("apiVersion", f"{api_version} is deprecated", f"use {model.api_version}")
-
-
-def _api_version(obj: object) -> str:
+def version_of(obj: object) -> str:
+    """The API version that an object was given in; empty for an API object, which has none."""
     if isinstance(obj, KubernetesObject):
         return ""
     from dra_alloc.codec.clients import as_mapping
