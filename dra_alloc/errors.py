@@ -106,7 +106,8 @@ class AllocationError(DraError):
     """The attempt ended with an error of one of the kinds in the reference page "Errors".
 
     kind: `class-not-found`, `pool-all`, `too-many-devices`, `cel`, `capacity`, `unknown-selector`, `unknown-mode`,
-    `all-violates-constraint`, `invalid-pool`, `unknown-constraint`, `unsupported`.
+    `all-violates-constraint`, `invalid-pool`, `unknown-constraint`, `unsupported`, `forbidden` (admin access in a
+    namespace without the label for it), `node-resources` (what a device takes of its node cannot be told).
     claim: "namespace/name". request: `req` or `req/sub`. device: "driver/pool/device". Each empty where it does not
     apply.
     node: the node of the attempt, empty if the error does not depend on it.

@@ -21,10 +21,17 @@ from dra_alloc.api import (
     NodeAllocatableResource,
     NodeAllocatableResourceClaimStatus,
     Pod,
-    Quantity,
 )
 from dra_alloc.errors import AllocationError
-from dra_alloc.features.noderesources import Amounts, Refusal, aggregate, claimed, effective_requests, pod_level
+from dra_alloc.features.noderesources import (
+    Amounts,
+    Refusal,
+    aggregate,
+    claimed,
+    effective_requests,
+    pod_level,
+    quantity_of,
+)
 from dra_alloc.nodeselection import device_concerns, slice_concerns
 from dra_alloc.rules import qualified
 
@@ -93,26 +100,27 @@ def pod_level_fault(pod: Pod, statuses: Sequence[NodeAllocatableResourceClaimSta
     for name, nano in sorted(pod_level(pod).items()):
         total = base.get(name, 0) + added.get(name, 0)
         if total > nano:
-            return _over(f"spec.resources.requests[{name}]", total, nano)
+            return _over("spec.resources.requests[{}]", name, total, nano)
     limits = aggregate(pod, lambda container: container.resources.limits)
     for name, limit in sorted(resources.limits.items()):
         if name.startswith("hugepages-"):
             total = limits.get(name, 0) + added.get(name, 0)
             if total > limit.nano:
-                return _over(f"spec.resources.limits[{name}]", total, limit.nano)
+                return _over("spec.resources.limits[{}]", name, total, limit.nano)
             continue
         for container in pod.spec.containers:
             own = container.resources.limits.get(name)
             if own is not None:
                 total = own.nano + _container_part(pod, container.name, name, statuses)
                 if total > limit.nano:
-                    return _over(f"spec.resources.limits[{name}] (container {container.name})", total, limit.nano)
+                    return _over(f"spec.resources.limits[{{}}] (container {container.name})", name, total, limit.nano)
     return None
 
 
-def _over(where: str, total: int, value: int) -> Refusal:
+def _over(field: str, name: str, total: int, value: int) -> Refusal:
     return Refusal(
-        f"{where} is {Quantity(value)}, less than the {Quantity(total)} of containers and claims",
+        f"{field.format(name)} is {quantity_of(name, value)}, less than the {quantity_of(name, total)} of containers "
+        "and claims",
         unresolvable=True,
     )
 
@@ -146,22 +154,18 @@ def _status(pod: Pod, claim: AllocatedClaim, node: Node, cluster: Cluster) -> No
         resource_claim_name=claim.name,
         containers=containers_of(pod, claim.names),
         mapping=tuple(
-            NodeAllocatableMappedResources(name=name, quantity=_quantity(name, mapped[name])) for name in sorted(mapped)
+            NodeAllocatableMappedResources(name=name, quantity=quantity_of(name, mapped[name]))
+            for name in sorted(mapped)
         ),
         overhead=tuple(
             NodeAllocatableOverheadResources(
                 name=name,
-                per_pod=_quantity(name, per_pod[name]) if name in per_pod else None,
-                per_container=_quantity(name, per_container[name]) if name in per_container else None,
+                per_pod=quantity_of(name, per_pod[name]) if name in per_pod else None,
+                per_container=quantity_of(name, per_container[name]) if name in per_container else None,
             )
             for name in sorted({*per_pod, *per_container})
         ),
     )
-
-
-def _quantity(name: str, nano: int) -> Quantity:
-    """An amount of a resource in the format that is usual for it."""
-    return Quantity(nano) if name == "cpu" else Quantity.parse("1Ki").with_nano(nano)
 
 
 def _mapped(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from dra_alloc.api import Container, Node, NodeAllocatableResourceClaimStatus, Pod, Quantity, ResourceRequirements
+from dra_alloc.api.quantity import QuantityFormat
 
 if TYPE_CHECKING:
     from dra_alloc.cluster import Cluster
@@ -27,6 +28,7 @@ __all__ = [
     "is_finished",
     "is_node_allocatable",
     "pod_level",
+    "quantity_of",
     "requested_on",
 ]
 
@@ -195,12 +197,16 @@ def fit(
             continue
         most = published.nano if published is not None else 0
         if nano > most:
-            return Refusal(f"{name}: the pod takes {_show(nano)}, the node has {_show(most)}", unresolvable=True)
+            takes, has = quantity_of(name, nano), quantity_of(name, most)
+            return Refusal(f"{name}: the pod takes {takes}, the node has {has}", unresolvable=True)
         left = most - requested.get(name, 0)
         if nano > left and short is None:
-            short = Refusal(f"{name}: the pod takes {_show(nano)}, {_show(max(0, left))} of {_show(most)} are left")
+            amounts = (quantity_of(name, each) for each in (nano, max(0, left), most))
+            short = Refusal("{}: the pod takes {}, {} of {} are left".format(name, *amounts))
     return short
 
 
-def _show(nano: int) -> str:
-    return str(Quantity(nano))
+def quantity_of(name: str, nano: int) -> Quantity:
+    """An amount of a resource in the format that is usual for it: binary for bytes."""
+    in_bytes = is_node_allocatable(name) and name != "cpu"
+    return Quantity(nano, QuantityFormat.BINARY_SI if in_bytes else QuantityFormat.DECIMAL_SI)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from dra_alloc.api import AllocationResult, Node, Pod, PodGroup, PodStatus, Quantity, ResourceClaim
+from dra_alloc.api import AllocationResult, Node, Pod, PodGroup, PodStatus, ResourceClaim
 from dra_alloc.api import ResourceClaimConsumerReference as Consumer
 from dra_alloc.errors import Conflict
 from dra_alloc.features.binding import DEFAULT_TIMEOUT, Readiness, pod_readiness
 from dra_alloc.features.nodeallocatable import uses_mapping
 from dra_alloc.features.nodeoperations import NodeCalls, node_calls
-from dra_alloc.features.noderesources import fit, is_node_allocatable, requested_on
+from dra_alloc.features.noderesources import fit, is_node_allocatable, quantity_of, requested_on
 from dra_alloc.features.score import score_allocations
 from dra_alloc.gates import Features
 
@@ -90,7 +90,7 @@ class PodPlan:
             "created": list(self.created),
             "allocated": list(self.allocated),
             "prepare": list(self.drivers),
-            "nodeResources": {name: str(Quantity(nano)) for name, nano in sorted(self.resources.items())},
+            "nodeResources": {name: str(quantity_of(name, nano)) for name, nano in sorted(self.resources.items())},
             "statusUpdates": [item.to_dict() for item in self.status_updates()],
         }
 

@@ -139,7 +139,21 @@ class PodPlanner:
         """The pod with a UID and the claims made for it, not bound yet."""
         return self._pod
 
+    @property
+    def looks_at_resources(self) -> bool:
+        """Whether devices may take resources of their node, so that devices alone do not tell whether the pod fits."""
+        return self._mapped
+
     # Questions
+
+    def models(self) -> tuple[ResourceClaim, ...]:
+        """The claims of the pod, each once; the one for extended resources, which depends on the node, aside."""
+        return tuple({each.claim.metadata.key: each.claim for each in self._resolved.claims}.values())
+
+    def claims_on(self, node: Node) -> tuple[ResourceClaim, ...] | Refusal:
+        """All claims that the pod has on a node, or why it cannot run there whatever the devices."""
+        shape = self._judge(node)
+        return shape if isinstance(shape, Refusal) else shape.models
 
     def refusal(self) -> Refusal | None:
         """Why the pod fits on no node, as far as its claims alone tell."""
