@@ -110,11 +110,20 @@ def _consumed(nano: int, capacity: DeviceCapacity) -> int | None:
     return None if limits.max is not None and consumed > limits.max.nano else consumed
 
 
+def _most(capacity: DeviceCapacity) -> Quantity:
+    """The largest amount that one request may consume."""
+    policy = capacity.request_policy
+    limits = policy.valid_range if policy else None
+    if policy and policy.valid_values:
+        return max([value for value in policy.valid_values if value <= capacity.value], default=Quantity())
+    return min(capacity.value, limits.max) if limits and limits.max is not None else capacity.value
+
+
 def _too_large(item: Item, where: str, wanted: Mapping[str, Quantity], rows: Sequence[Row]) -> Iterator[Finding]:
     single = [name for name, amount in wanted.items() if not any(_fits(row, {name: amount}) for row in rows)]
     for name in single:
-        values = [capacity.value for row in rows if (capacity := _capacity(row, name))]
-        message = f"{wanted[name]} is more than any device allows at once; the largest has {max(values)}"
+        most = max(_most(capacity) for row in rows if (capacity := _capacity(row, name)))
+        message = f"{wanted[name]} is more than any device gives to one request, which is {most} at most"
         yield finding(item, "capacity-too-large", f"{where}[{name}]", message)
     if not single:
         yield finding(item, "capacity-too-large", where, "no device allows all of these amounts together")
