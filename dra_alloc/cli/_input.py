@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import random
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,14 +17,18 @@ from dra_alloc.cli._output import note
 from dra_alloc.gates import Features
 
 if TYPE_CHECKING:
+    from dra_alloc.allocator import Allocator
     from dra_alloc.cluster import Cluster
 
-__all__ = ["cluster_of", "features_options", "input_options", "read", "selection_options"]
+__all__ = ["allocator_of", "cluster_of", "features_options", "input_options", "read", "selection_options"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: What counts as a manifest in a folder.
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+
+#: The letters of names that Kubernetes generates.
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def input_options(function: Function) -> Function:
@@ -75,6 +81,42 @@ def cluster_of(objects: Sequence[Any]) -> Cluster:
             note("warning: no Node in the input; taking the nodes that ResourceSlices name, which have no labels here")
             cluster.upsert(*(api.Node(metadata=api.ObjectMeta(name=name)) for name in named))
     return cluster
+
+
+def allocator_of(cluster: Cluster, features: Features) -> Allocator:
+    """An allocator whose answers depend on the input alone: what is random in Kubernetes is drawn in a fixed order.
+
+    IDs of shares and endings of generated names are none that the cluster has already.
+    """
+    from dra_alloc.allocator import Allocator
+
+    draw = random.Random(0)
+    shares = {result.share_id for claim in cluster.claims() for result in _results(claim)}
+    endings = {claim.metadata.name.rpartition("-")[2] for claim in cluster.claims()}
+    return Allocator(
+        cluster,
+        features=features,
+        share_ids=_fresh(lambda: str(uuid.UUID(int=draw.getrandbits(128), version=4)), shares),
+        suffixes=_fresh(lambda: "".join(draw.choices(_LETTERS, k=5)), endings),
+    )
+
+
+def _fresh(draw: Callable[[], str], used: set[str | None] | set[str]) -> Callable[[], str]:
+    known: set[str | None] = {*used}
+
+    def fresh() -> str:
+        value = draw()
+        while value in known:
+            value = draw()
+        known.add(value)
+        return value
+
+    return fresh
+
+
+def _results(claim: api.ResourceClaim) -> tuple[api.DeviceRequestAllocationResult, ...]:
+    allocation = claim.status.allocation if claim.status is not None else None
+    return allocation.devices.results if allocation is not None else ()
 
 
 def _node_names(found: api.ResourceSlice) -> Iterator[str | None]:

@@ -11,10 +11,12 @@ from rich.padding import Padding
 
 from dra_alloc import api
 from dra_alloc.cli._devices import Devices
-from dra_alloc.cli._input import cluster_of, features_options, input_options, selection_options
+from dra_alloc.cli._input import allocator_of, cluster_of, features_options, input_options, selection_options
 from dra_alloc.cli._output import console, emit, new_table, output_option, progress
 from dra_alloc.cli._questions import Question, questions
 from dra_alloc.errors import DraError
+from dra_alloc.features._objects import key_of
+from dra_alloc.features.pods.claims import CLAIM_NAME_ANNOTATION
 from dra_alloc.gates import Features
 
 if TYPE_CHECKING:
@@ -32,28 +34,35 @@ Examples:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a question: the node and the allocations of its claims; both None: it does not fit."""
+    """What came of a question: the node, and the claims with what each gets; no node: it does not fit, or an error."""
 
     question: Question
+    claims: tuple[tuple[api.ResourceClaim, api.AllocationResult | None], ...]
     node: str | None = None
-    allocations: tuple[api.AllocationResult, ...] | None = None
     error: DraError | None = None
+    reason: str | None = None
 
     @property
     def status(self) -> int:
         """The exit status that this answer alone leads to."""
         if self.error is not None:
             return 2
-        return 1 if self.allocations is None else 0
+        return 1 if self.node is None else 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data with stable keys: pod, node, fits, claims (each with its allocation), error."""
-        names = self.question.names
-        claims: list[dict[str, Any]] = [{"claim": key} for key in names["claims"]]
-        for entry, allocation in zip(claims, self.allocations or (), strict=False):
-            entry["allocation"] = allocation.to_dict()
-        error = None if self.error is None else {"kind": self.error.kind, "message": str(self.error)}
-        return {"pod": names["pod"], "node": self.node, "fits": self.status == 0, "claims": claims, "error": error}
+        """Plain data with stable keys: pod, node, fits, claims (each with its allocation), reason, error."""
+        claims = [
+            {"claim": key_of(claim.metadata)} | ({"allocation": allocation.to_dict()} if allocation is not None else {})
+            for claim, allocation in self.claims
+        ]
+        return {
+            "pod": key_of(self.question.pod.metadata) if self.question.pod else None,
+            "node": self.node,
+            "fits": self.status == 0,
+            "claims": claims,
+            "reason": self.reason,
+            "error": None if self.error is None else {"kind": self.error.kind, "message": str(self.error)},
+        }
 
 
 @click.command("allocate", epilog=_EXAMPLES)
@@ -73,22 +82,20 @@ def command(
 ) -> int:
     """Say which devices each claim gets, and on which node.
 
-    Without --pod or --claim: the claims of every pod that waits for a node, then every other claim that is not
-    allocated, one after the other in the order of the input, each on the first node where all its devices can be had.
-    What one gets is taken for those after it, as when a scheduler works through its queue; not so with --separately.
-    """
-    from dra_alloc.allocator import Allocator
+    A pod gets the claims that it names, those of its templates, and the one for its extended resources; its node
+    selector, affinity, tolerations and requests count too.
 
+    Without --pod or --claim: every pod that waits for a node and needs devices, then every claim that is not allocated
+    and belongs to no pod, one after the other in the order of the input, each on the first node that fits. What one
+    gets is taken for those after it, as when a scheduler works through its queue; not so with --separately.
+    """
     cluster = cluster_of(objects)
-    allocator = Allocator(cluster, features=features)
+    allocator = allocator_of(cluster, features)
     asked = questions(objects, claim_names=claim_names, pod_name=pod_name)
-    answers: list[Answer] = []
-    for question in progress(asked, len(asked), "allocating"):
-        answer = _ask(allocator, question, node or question.node)
-        if answer.allocations is not None and not separately:
-            for claim, allocation in zip(question.claims, answer.allocations, strict=True):
-                cluster.commit(claim, allocation)
-        answers.append(answer)
+    answers = [
+        _answer(allocator, question, node, take=not separately)
+        for question in progress(asked, len(asked), "allocating")
+    ]
     if output == "table":
         _print(answers, Devices(objects), len(cluster.node_names()), node)
     else:
@@ -96,19 +103,34 @@ def command(
     return max((answer.status for answer in answers), default=0)
 
 
-def _ask(allocator: Allocator, question: Question, node: str | None) -> Answer:
-    # A claim that it shares with an earlier pod has got its devices meanwhile.
-    known = allocator.cluster
-    claims = [known.get("ResourceClaim", claim.metadata.key) or claim for claim in question.claims]
+def _answer(allocator: Allocator, question: Question, node: str | None, *, take: bool) -> Answer:
+    """The answer to a question; with `take` the cluster then has what it gives."""
     try:
-        fitting = [node] if node else allocator.feasible_nodes(claims, limit=1)
-        if fitting:
-            found = allocator.allocate(claims, node=fitting[0])
-            if found is not None:
-                return Answer(question, fitting[0], tuple(found))
+        if question.pod is not None:
+            return _plan(allocator, question, question.pod, node, take=take)
+        return _allocate(allocator, question, node, take=take)
     except DraError as error:
-        return Answer(question, node, error=error)
-    return Answer(question)
+        return Answer(question, tuple((claim, None) for claim in question.claims), error=error)
+
+
+def _plan(allocator: Allocator, question: Question, pod: api.Pod, node: str | None, *, take: bool) -> Answer:
+    plan = allocator.allocate_pod(pod, node)
+    if plan is None:
+        refusal = allocator.refusal(pod, node) if node is not None else None
+        return Answer(question, (), reason=str(refusal) if refusal is not None else None)
+    if take:
+        allocator.cluster.commit(plan)
+    return Answer(question, tuple(zip(plan.claims, plan.allocations, strict=True)), plan.node)
+
+
+def _allocate(allocator: Allocator, question: Question, node: str | None, *, take: bool) -> Answer:
+    fitting = [node] if node is not None else allocator.feasible_nodes(question.claims, limit=1)
+    found = allocator.allocate(question.claims, fitting[0]) if fitting else None
+    if found is None:
+        return Answer(question, tuple((claim, None) for claim in question.claims))
+    if take:
+        allocator.cluster.commit(list(zip(question.claims, found, strict=True)))
+    return Answer(question, tuple(zip(question.claims, found, strict=True)), fitting[0])
 
 
 def _print(answers: Sequence[Answer], devices: Devices, nodes: int, node: str | None) -> None:
@@ -117,17 +139,24 @@ def _print(answers: Sequence[Answer], devices: Devices, nodes: int, node: str | 
         title = answer.question.title
         if answer.error is not None:
             out.print(f"{title}: error", style="bold red")
-            out.print(Padding(str(answer.error), (0, 0, 0, 2)))
-        elif answer.allocations is None:
+            out.print(Padding(str(answer.error), (0, 0, 0, 2), expand=False))
+        elif answer.node is None:
             where = f"does not fit on node {node}" if node else f"fits on none of {nodes} node{'s' * (nodes != 1)}"
             out.print(f"{title}: {where}", style="bold yellow")
+            if answer.reason is not None:
+                out.print(Padding(answer.reason, (0, 0, 0, 2), expand=False))
         else:
             out.print(f"{title}: fits on node {answer.node}", style="bold green")
             table = new_table("claim", "request", "device", "details")
-            for claim, allocation in zip(answer.question.claims, answer.allocations, strict=True):
-                for result in allocation.devices.results:
+            for claim, allocation in answer.claims:
+                for result in allocation.devices.results if allocation is not None else ():
                     device = f"{result.driver}/{result.pool}/{result.device}"
-                    table.add_row(claim.metadata.name, result.request, device, devices.details(result))
+                    table.add_row(_shown(claim), result.request, device, devices.details(result))
             out.print(Padding(table, (0, 0, 0, 2)))
     fitting = sum(answer.status == 0 for answer in answers)
     out.print(f"{fitting} of {len(answers)} fit" if answers else "nothing waits for devices")
+
+
+def _shown(claim: api.ResourceClaim) -> str:
+    """A claim made from a template by the name that the pod gives it, which a person knows."""
+    return claim.metadata.annotations.get(CLAIM_NAME_ANNOTATION) or claim.metadata.name

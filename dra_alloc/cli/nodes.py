@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
-from dra_alloc.cli._input import cluster_of, features_options, input_options, selection_options
+from dra_alloc.cli._input import allocator_of, cluster_of, features_options, input_options, selection_options
 from dra_alloc.cli._output import console, emit, new_table, output_option, progress
 from dra_alloc.cli._questions import questions
 from dra_alloc.errors import DraError
+from dra_alloc.features._objects import key_of
 from dra_alloc.gates import Features
 
 __all__ = ["command"]
@@ -40,21 +41,28 @@ def command(
 ) -> int:
     """List the nodes on which all devices of a pod, or of claims, can be had.
 
-    Without --pod or --claim: for every pod that waits for a node, and every other claim that is not allocated; each as
-    if it were the only one.
+    Without --pod or --claim: for every pod that waits for a node and needs devices, and every claim that is not
+    allocated and belongs to no pod; each as if it were the only one.
     """
-    from dra_alloc.allocator import Allocator
-
     cluster = cluster_of(objects)
-    allocator = Allocator(cluster, features=features)
+    allocator = allocator_of(cluster, features)
+    wanted = [node] if node is not None else None
     asked = questions(objects, claim_names=claim_names, pod_name=pod_name)
     answers: list[dict[str, Any]] = []
     status = 0
     for question in progress(asked, len(asked), "searching"):
-        only = node or question.node
-        answer: dict[str, Any] = {**question.names, "nodes": [], "error": None}
+        answer: dict[str, Any] = {
+            "pod": key_of(question.pod.metadata) if question.pod else None,
+            "claims": [key_of(claim.metadata) for claim in question.claims],
+            "nodes": [],
+            "error": None,
+        }
         try:
-            answer["nodes"] = list(allocator.feasible_nodes(question.claims, nodes=[only] if only else None))
+            answer["nodes"] = (
+                allocator.feasible_nodes(pod=question.pod, nodes=wanted)
+                if question.pod is not None
+                else allocator.feasible_nodes(question.claims, nodes=wanted)
+            )
             status = max(status, 0 if answer["nodes"] else 1)
         except DraError as error:
             answer["error"] = {"kind": error.kind, "message": str(error)}

@@ -14,7 +14,8 @@ import yaml
 from tests.cli.conftest import Run
 
 ROOT = Path(__file__).resolve().parents[2]
-DEMO = ROOT / "examples" / "demo"
+EXAMPLES = ROOT / "examples"
+DEMO = EXAMPLES / "demo"
 DATA = Path(__file__).with_name("data")
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}
@@ -72,6 +73,7 @@ def test_claims_are_served_one_after_the_other(run: Run) -> None:
         "node": None,
         "fits": False,
         "claims": [{"claim": "default/z"}],
+        "reason": None,
         "error": None,
     }
 
@@ -118,6 +120,68 @@ def test_pods_that_share_a_claim_share_its_device(run: Run) -> None:
     p, q, late = shown.json["answers"]
     assert (p["node"], chosen(p)) == (q["node"], chosen(q)) == ("node-1", ["node-1/a"])
     assert not late["fits"]
+
+
+def test_a_pod_gets_the_claim_of_its_template_and_of_its_extended_resources(run: Run) -> None:
+    served = {**CLASS, "spec": {"extendedResourceName": "example.com/gpu"}}
+    template = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "t", "namespace": "default"},
+        "spec": {"spec": claim("unused")["spec"]},
+    }
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "default"},
+        "spec": {
+            "containers": [{"name": "main", "resources": {"requests": {"example.com/gpu": "1"}}}],
+            "resourceClaims": [{"name": "dev", "resourceClaimTemplateName": "t"}],
+        },
+    }
+    text = dump(NODE, served, gpu_slice("a", "b"), template, pod)
+    shown = run("allocate", "-f", "-", "-o", "json", stdin=text)
+    assert shown.status == 0
+    (answer,) = shown.json["answers"]
+    assert chosen(answer) == ["node-1/a", "node-1/b"]
+    made, extended = (entry["claim"] for entry in answer["claims"])
+    assert made.startswith("default/p-dev-")
+    assert extended.startswith("default/p-extended-resources-")
+    table = run("allocate", "-f", "-", stdin=text)
+    assert [line.split()[0] for line in table.out.splitlines()[2:3]] == ["dev"]
+
+
+def test_the_answer_depends_on_the_input_alone(run: Run) -> None:
+    first, second = (run("allocate", "-f", EXAMPLES / "consumable-capacity", "-o", "json") for _ in range(2))
+    assert first == second
+    shares = [
+        result["shareID"]
+        for answer in first.json["answers"]
+        for entry in answer["claims"]
+        for result in entry.get("allocation", {}).get("devices", {}).get("results", ())
+        if "shareID" in result
+    ]
+    assert len(shares) == len(set(shares)) == 5
+
+
+def test_ids_are_none_that_the_input_has(run: Run) -> None:
+    text = (EXAMPLES / "consumable-capacity" / "cluster.yaml").read_text(encoding="utf-8")
+    first = run(
+        "allocate", "-f", "-", "-o", "json", stdin=f"{text}---\n{yaml.safe_dump(claim('x', device_class='nic'))}"
+    )
+    ((entry,),) = (answer["claims"] for answer in first.json["answers"])
+    holder = {**claim("x", device_class="nic"), "status": {"allocation": entry["allocation"]}}
+    both = f"{text}---\n{yaml.safe_dump(holder)}---\n{yaml.safe_dump(claim('y', device_class='nic'))}"
+    ((other,),) = (answer["claims"] for answer in run("allocate", "-f", "-", "-o", "json", stdin=both).json["answers"])
+    (old,), (new,) = (each["allocation"]["devices"]["results"] for each in (entry, other))
+    assert old["device"] == new["device"] == "nic-0"
+    assert old["shareID"] != new["shareID"]
+
+
+def test_why_a_pod_does_not_fit_on_a_node(run: Run) -> None:
+    shown = run("allocate", "-f", DEMO, "--pod", "trainer-0", "--node", "node-4", "-o", "json")
+    assert shown.status == 1
+    assert "devices" in shown.json["answers"][0]["reason"]
 
 
 def test_without_nodes_in_the_input_those_of_slices_are_taken(run: Run) -> None:
