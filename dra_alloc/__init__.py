@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dra_alloc._core import Cancel as Cancel
+    from dra_alloc.allocator import Allocation as Allocation
     from dra_alloc.allocator import Allocator as Allocator
     from dra_alloc.allocator import Budget as Budget
     from dra_alloc.cluster import Cluster as Cluster
@@ -32,27 +34,35 @@ if TYPE_CHECKING:
     from dra_alloc.errors import ValidationError as ValidationError
     from dra_alloc.events import Event as Event
     from dra_alloc.gates import Features as Features
+    from dra_alloc.requeue import RequeueIndex as RequeueIndex
+    from dra_alloc.preference import Chosen as Chosen
+    from dra_alloc.preference import Preferred as Preferred
 
 __version__ = "0.1.0"
 
 #: Where each public name lives. The block under TYPE_CHECKING says the same to type checkers; a test compares them.
 _EXPORTS: dict[str, str] = {
-    "Event": "dra_alloc.events",
-    "Cluster": "dra_alloc.cluster",
-    "Budget": "dra_alloc.allocator",
-    "Allocator": "dra_alloc.allocator",
+    "Allocation": "dra_alloc.allocator",
     "AllocationError": "dra_alloc.errors",
+    "Allocator": "dra_alloc.allocator",
+    "Budget": "dra_alloc.allocator",
     "BudgetExceeded": "dra_alloc.errors",
+    "Cancel": "dra_alloc._core",
     "Cancelled": "dra_alloc.errors",
     "CelError": "dra_alloc.errors",
+    "Chosen": "dra_alloc.preference",
+    "Cluster": "dra_alloc.cluster",
     "Conflict": "dra_alloc.errors",
     "DecodeError": "dra_alloc.errors",
     "DecodeWarning": "dra_alloc.codec",
     "DraError": "dra_alloc.errors",
+    "Event": "dra_alloc.events",
     "Features": "dra_alloc.gates",
     "Loaded": "dra_alloc.codec",
     "MissingExtra": "dra_alloc.errors",
+    "Preferred": "dra_alloc.preference",
     "Problem": "dra_alloc.codec.validation",
+    "RequeueIndex": "dra_alloc.requeue",
     "ValidationError": "dra_alloc.errors",
     "decode": "dra_alloc.codec",
     "dump_yaml": "dra_alloc.codec",

@@ -456,6 +456,7 @@ cdef class Search:
     cdef bint heavy
     cdef bint enumerate
     cdef object visitor
+    cdef object failure  # an exception on its way out
     cdef unordered_set[string] failed_states
     cdef size_t failed_bytes
     # Wide amounts: exact, outside 64 bits
@@ -1053,13 +1054,20 @@ cdef class Search:
                 self.reason = CANCELLED
                 return SPENT
             with gil:
-                if PyErr_CheckSignals() != 0:
-                    self.reason = INTERRUPTED
-                    return SPENT
+                try:
+                    PyErr_CheckSignals()
+                except BaseException as error:
+                    return self._interrupt(error)
                 if self.deadline > 0 and time.monotonic() > self.deadline:
                     self.reason = OUT_OF_TIME
                     return SPENT
         return FOUND
+
+    cdef int _interrupt(self, error) noexcept:
+        """Keep an exception of Python code that the search called, to be raised when the search has wound up."""
+        self.failure = error
+        self.reason = INTERRUPTED
+        return SPENT
 
     # -- the search --------------------------------------------------------------------------------------------------
 
@@ -1120,9 +1128,7 @@ cdef class Search:
             try:
                 go_on = self.visitor(self._answer())
             except BaseException as error:
-                self.visitor = error
-                self.reason = INTERRUPTED
-                return SPENT
+                return self._interrupt(error)
         return FAIL if go_on else FOUND
 
     cdef int _next(self, int32_t i, int depth) noexcept nogil:
@@ -1889,8 +1895,6 @@ cdef class Search:
         self.visitor = visitor
         with nogil:
             result = self._run_light()
-        if isinstance(self.visitor, BaseException):
-            raise self.visitor
         return self._outcome(result)
 
     def _outcome(self, int result):
@@ -1906,9 +1910,8 @@ cdef class Search:
                 self.culprit_constraint,
             )
         if result == SPENT:
-            if self.reason == INTERRUPTED:
-                # The handler of the signal has raised in `PyErr_CheckSignals`, which left its exception behind.
-                raise KeyboardInterrupt
+            if self.failure is not None:
+                raise self.failure
             return "spent", _REASONS[self.reason]
         return "none", None
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from dra_alloc import _core
-from dra_alloc.api import AllocationResult, Node, ResourceClaim
+from dra_alloc.api import AllocationResult, Node, Pod, ResourceClaim
 from dra_alloc.cluster import Cluster
 from dra_alloc.errors import AllocationError, BudgetExceeded, Cancelled, DraError
 from dra_alloc.features.adminaccess import check_admin_access
@@ -325,16 +325,33 @@ class Allocator:
         model = pod_of(pod, self)
         return PodPlanner(self, model, node_resources=node_resources, declared=declared, cancel=cancel)
 
-    def explain(self, claims: Any, node: str | Node | None = None, *, nodes: Iterable[str] | None = None) -> Explanation:
-        """Why the claims fit, or do not: on one node, or on many (default: all of the cluster) grouped by reason.
+    def explain(
+        self,
+        claims: Any = None,
+        node: str | Node | None = None,
+        *,
+        pod: Any = None,
+        nodes: Iterable[str] | None = None,
+        node_resources: NodeResources = "check",
+    ) -> Explanation:
+        """Why claims or a pod fit, or do not: on one node, or on many (default: all of the cluster) grouped by reason.
 
-        claims: as for `allocate`. node: explain this one in full. nodes: only these. `fits` is true exactly when
-        `allocate` gives an answer on the node, or on some of the nodes. Errors of the attempt and a search that ran out
-        of budget are part of the explanation; DraError is raised for a claim or node that is not there.
+        claims: as for `allocate`. pod: model, dict, or name (`namespace/name`) instead, with all that `allocate_pod`
+        looks at; a Pod may be given in the place of claims. node: explain this one in full. nodes: only these.
+
+        `fits` is true exactly when `allocate` or `allocate_pod` gives an answer on the node, or `feasible_nodes` names
+        one. Errors of the attempt, claims of the pod that are not there, and a search that ran out of budget are part
+        of the explanation; DraError is raised for a claim, pod or node that is not there.
         """
-        from dra_alloc.explain import explain
+        from dra_alloc.explain import explain, explain_pod
 
+        if isinstance(claims, Pod):
+            claims, pod = None, claims
+        if (claims is None) == (pod is None):
+            raise ValueError("explain takes claims or a pod")
         with self.cluster._caches.lock:
+            if pod is not None:
+                return explain_pod(self, pod, node, nodes=nodes, node_resources=node_resources)
             return explain(self, claims, node, nodes=nodes)
 
     # From claims to a question

@@ -1,4 +1,4 @@
-"""The shortcuts of the search change nothing: with its heavy means from the first step on it answers as the plain model.
+"""The shortcuts of the search change nothing: with its heavy means from the first step on it answers as the model.
 
 The scenarios here are what the shortcuts feed on: devices that nothing tells apart, cards that differ in name only,
 few values, little room. The general ones of tests/properties are asked once more with the heavy means.
@@ -49,33 +49,44 @@ def plain_devices(draw: st.DrawFn) -> list[api.Device]:
 
 
 @st.composite
+def card_designs(draw: st.DrawFn) -> tuple[dict[str, str], list[tuple[dict[str, str], tuple[str, ...], bool]]]:
+    """Counters of a card, and its parts: what each consumes, its groups, whether it is shared."""
+    counters = {name: draw(st.sampled_from("3456")) for name in ("mem", "sm")}
+    parts = []
+    for _ in range(draw(st.integers(1, 4))):
+        consumed = {name: draw(st.sampled_from(SIZES)) for name in draw(st.sampled_from((("mem",), ("mem", "sm"))))}
+        groups = draw(st.sampled_from(((), (), (), ("g",), ("g", "h"), ("h",))))
+        parts.append((consumed, groups, draw(st.integers(0, 5)) == 0))
+    return counters, parts
+
+
+def counters(amounts: dict[str, str]) -> dict[str, api.Counter]:
+    return {name: api.Counter(value=api.Quantity.parse(amount)) for name, amount in amounts.items()}
+
+
+@st.composite
 def partitioned_slices(draw: st.DrawFn) -> list[api.ResourceSlice]:
-    """Up to 3 cards with equal or nearly equal partitions over one or two counters."""
+    """Up to 3 cards, most of one design."""
+    designs = draw(st.lists(card_designs(), min_size=1, max_size=2))
     sets, devices = [], []
-    for card in range(draw(st.integers(1, 3))):
-        counters = {name: api.Counter(value=api.Quantity.parse(draw(st.sampled_from("345")))) for name in ("mem", "sm")}
-        sets.append(api.CounterSet(name=f"card-{card}", counters=counters))
-        for part in range(draw(st.integers(1, 3))):
-            consumed = {
-                name: api.Counter(value=api.Quantity.parse(draw(st.sampled_from(SIZES))))
-                for name in draw(st.sampled_from((("mem",), ("mem", "sm"))))
-            }
-            groups = draw(st.sampled_from(((), (), ("g",), ("g", "h"), ("h",))))
-            devices.append(
-                api.Device(
-                    name=f"card-{card}-{part}",
-                    attributes={
-                        "rack": workloads.number(card % 2),
-                        "model": workloads.text(draw(st.sampled_from("ab"))),
-                    },
-                    allow_multiple_allocations=True if draw(st.integers(0, 5)) == 0 else None,
-                    consumes_counters=(
-                        api.DeviceCounterConsumption(
-                            counter_set=f"card-{card}", counters=consumed, compatibility_groups=groups
-                        ),
+    for card in range(draw(st.integers(2, 3))):
+        supply, parts = designs[min(len(designs) - 1, draw(st.sampled_from((0, 0, 0, 1))))]
+        sets.append(api.CounterSet(name=f"card-{card}", counters=counters(supply)))
+        devices += [
+            api.Device(
+                name=f"card-{card}-{number}",
+                attributes={"rack": workloads.number(card % 2), "model": workloads.text("ab"[consumed["mem"] == "1"])},
+                allow_multiple_allocations=True if shared else None,
+                consumes_counters=(
+                    api.DeviceCounterConsumption(
+                        counter_set=f"card-{card}", counters=counters(consumed), compatibility_groups=groups
                     ),
-                )
+                ),
             )
+            for number, (consumed, groups, shared) in enumerate(parts)
+        ]
+    if draw(st.booleans()):
+        devices = draw(st.permutations(devices))
     return [
         workloads.pool_slice(GPU, "node-0", on="node-0", name="a-counters", count=2, counters=sets),
         workloads.pool_slice(GPU, "node-0", devices, on="node-0", name="b-devices", count=2),
@@ -85,9 +96,10 @@ def partitioned_slices(draw: st.DrawFn) -> list[api.ResourceSlice]:
 @st.composite
 def requests(draw: st.DrawFn, name: str) -> api.DeviceRequest:
     """A request for one to three devices, or a choice of such."""
-    selector = draw(st.sampled_from((None, None, f'device.attributes["{GPU}"].model == "a"')))
+    model = f'device.attributes["{GPU}"].model'
+    selector = draw(st.sampled_from((None, f'{model} == "a"', f'{model} == "b"')))
     amount = draw(st.sampled_from((None, {"bandwidth": "1"}, {"bandwidth": "2"})))
-    one = workloads.request(name, "gpu", draw(st.integers(1, 3)), selector, amount)
+    one = workloads.request(name, "gpu", draw(st.sampled_from((1, 1, 1, 2, 3))), selector, amount)
     if draw(st.integers(0, 3)):
         return one
     assert one.exactly is not None
@@ -103,10 +115,10 @@ def requests(draw: st.DrawFn, name: str) -> api.DeviceRequest:
 def asked(draw: st.DrawFn) -> list[api.ResourceClaim]:
     """One to three claims with constraints on the rack."""
     claims = []
-    for number in range(draw(st.integers(1, 3))):
+    for number in range(draw(st.integers(1, 4))):
         wanted = [draw(requests(f"r{i}")) for i in range(draw(st.integers(1, 3)))]
         constraints = []
-        for _ in range(draw(st.integers(0, 2))):
+        for _ in range(draw(st.sampled_from((0, 0, 0, 1, 2)))):
             names = draw(st.lists(st.sampled_from([each.name for each in wanted]), unique=True, max_size=2))
             if draw(st.booleans()):
                 constraints.append(api.DeviceConstraint(match_attribute=RACK, requests=tuple(names)))
@@ -116,6 +128,21 @@ def asked(draw: st.DrawFn) -> list[api.ResourceClaim]:
     return claims
 
 
+def held_share(device: api.Device, amount: str) -> api.ResourceClaim:
+    """A claim that holds a share of a device."""
+    result = api.DeviceRequestAllocationResult(
+        request="r",
+        driver=GPU,
+        pool="node-0",
+        device=device.name,
+        share_id="00000000-0000-4000-8000-000000000000",
+        consumed_capacity={name: api.Quantity.parse(amount) for name in device.capacity},
+    )
+    allocation = api.AllocationResult(devices=api.DeviceAllocationResult(results=(result,)))
+    claim = workloads.claim(f"share-{device.name}", [workloads.request("r", "gpu")])
+    return attrs.evolve(claim, status=api.ResourceClaimStatus(allocation=allocation))
+
+
 @st.composite
 def symmetric(draw: st.DrawFn) -> Scenario:
     """A node full of things that are alike, some of them in use."""
@@ -123,15 +150,21 @@ def symmetric(draw: st.DrawFn) -> Scenario:
         slices = [workloads.pool_slice(GPU, "node-0", draw(plain_devices()), on="node-0")]
     else:
         slices = draw(partitioned_slices())
-    exclusive = [
-        device.name for item in slices for device in item.spec.devices if not device.allow_multiple_allocations
-    ]
-    taken = draw(st.lists(st.sampled_from(exclusive), unique=True, max_size=2)) if exclusive else []
+    devices = [device for item in slices for device in item.spec.devices]
+    exclusive = [device.name for device in devices if not device.allow_multiple_allocations]
+    shared = [device for device in devices if device.allow_multiple_allocations]
+    held = []
+    if exclusive:
+        taken = draw(st.lists(st.sampled_from(exclusive), unique=True, max_size=2))
+        held.append(workloads.held("held", [(GPU, "node-0", name) for name in taken]))
+    if shared:
+        for device in draw(st.lists(st.sampled_from(shared), unique_by=lambda each: each.name, max_size=3)):
+            held.append(held_share(device, draw(st.sampled_from("123"))))
     return Scenario(
         nodes=(workloads.node("node-0"),),
         slices=tuple(slices),
         classes=workloads.CLASSES,
-        allocated_claims=(workloads.held("held", [(GPU, "node-0", name) for name in taken]),) if taken else (),
+        allocated_claims=tuple(held),
         claims=tuple(draw(asked())),
         features=dra.Features.all(),
     )
