@@ -76,8 +76,8 @@ def _step(node: Node, program: Program) -> tuple[Node, str] | None:
         return node.operand, node.field
     if type(node) is Call and node.function == "_[_]":
         operand, key = node.operands()
-        name = program._constants[key] if key in program._constants else None
-        return (operand, name) if type(name) is str else None
+        if key in program._constants and type(program._constants[key]) is str:
+            return operand, program._constants[key]
     return None
 
 

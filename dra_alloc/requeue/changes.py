@@ -1,0 +1,326 @@
+"""What an event changes about devices: which got better for some wants, and which stood in the way of others.
+
+A device *helps* a pod if one of its wants may have it now and could not before, or could, and the device itself got
+better: it came free, more nodes reach it, it is larger, draws less, or has other attributes for the constraints. A
+device stops *standing in the way* of a pod if it changes or goes while looking at it was an error for one of its wants,
+or while one of its requests was for all devices. Nothing else of a device matters to whether there is an answer: more
+devices, and better ones, only add answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import attrs
+
+from dra_alloc.inventory import Holding, compile_state
+from dra_alloc.requeue.judge import Judge, Row
+
+if TYPE_CHECKING:
+    from dra_alloc.api import Device, DeviceCounterConsumption, ResourceSliceSpec
+    from dra_alloc.inventory import NodeView, PoolKey, PoolTable
+
+__all__ = ["EVERY", "Helped", "compare_pools", "compare_views", "freed", "offered", "taken"]
+
+#: Key of the pods that have a request for all devices: faulty pools concern them, whatever is in these.
+EVERY = "every"
+
+_NONE_HELD: Mapping[str, Holding] = {}
+
+
+class Helped:
+    """Collects keys of the wants that an event helps."""
+
+    __slots__ = ("judge", "keys")
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+        self.keys: set[str] = set()
+
+    def better(self, row: Row, *, normal: bool = True, admin: bool = True) -> None:
+        """A device of the row got better: in use or not, for requests with admin access or the others."""
+        for want in self.judge.serves(row):
+            if admin if want.admin else normal:
+                self.keys.add(want.key)
+
+    def other(self, before: Row, after: Row, *, normal: bool) -> None:
+        """A device is of another row now, and no better for those that could have it before."""
+        known = self.judge.serves(before)
+        for want in self.judge.serves(after):
+            if (want.admin or normal) and want not in known:
+                self.keys.add(want.key)
+
+    def changed(self, before: Row | None, after: Row | None) -> None:
+        """A device changed in any way: it may have stood in the way as it was."""
+        for row in (before, after):
+            if row is not None:
+                self.keys.update([want.key for want in self.judge.counts(row)])
+        if before is not None:
+            self.broken(before)
+
+    def broken(self, row: Row) -> None:
+        """A device of the row is out of the way of wants that it is an error for."""
+        self.keys.update([want.key for want in self.judge.breaks(row)])
+
+
+# Slices and taints
+
+
+def compare_pools(
+    helped: Helped, before: PoolTable | None, after: PoolTable | None, holdings: Mapping[str, Holding]
+) -> None:
+    """A pool became another, by its slices or by its taints."""
+    if before is not None and before.fault and (after is None or _reach(before) != _reach(after) or not after.fault):
+        helped.keys.add(EVERY)
+    old = _sound(before)
+    new = _sound(after)
+    if old is None and new is None:
+        return
+    eased = _eased(old, new, holdings)
+    rows_before = _rows_by_name(helped.judge, old, new)
+    rows_after = _rows_by_name(helped.judge, new, old)
+    for name in {**rows_before, **rows_after}:
+        row_before, row_after = rows_before.get(name), rows_after.get(name)
+        if row_before is not None or row_after is not None:
+            _compare_devices(helped, old, row_before, new, row_after, name, holdings)
+    if new is not None and eased:
+        for number, device in enumerate(new.devices):
+            if not eased.isdisjoint(_sets(device)) and not _held_whole(holdings, device.name):
+                helped.better(helped.judge.row(new, number), admin=False)
+
+
+def _sound(table: PoolTable | None) -> PoolTable | None:
+    return None if table is None or table.fault else table
+
+
+def _rows_by_name(judge: Judge, table: PoolTable | None, other: PoolTable | None) -> dict[str, Row]:
+    """The rows of the devices of a pool that the other state of the pool does not have just so."""
+    if table is None:
+        return {}
+    numbers = [number for number in range(len(table.devices)) if not _is_same(table, number, other)]
+    rows = judge.rows(
+        table.key[0], [table.devices[number] for number in numbers], [table.taints[number] for number in numbers]
+    )
+    return {table.devices[number].name: row for number, row in zip(numbers, rows, strict=True)}
+
+
+def _is_same(table: PoolTable, number: int, other: PoolTable | None) -> bool:
+    if other is None:
+        return False
+    device = table.devices[number]
+    place = other.index.get(device.name)
+    return (
+        place is not None
+        and other.devices[place] == device
+        and other.taints[place] == table.taints[number]
+        and _place(other, place) == _place(table, number)
+    )
+
+
+def _place(table: PoolTable, number: int) -> tuple[object, ...]:
+    """What of its slice decides which nodes may use a device."""
+    return _place_of(table.slices[table.slice_of[number]].spec)
+
+
+def _place_of(spec: ResourceSliceSpec) -> tuple[object, ...]:
+    return (
+        spec.node_name,
+        spec.all_nodes,
+        spec.node_selector,
+        spec.per_device_node_selection,
+        spec.skip_node_operations,
+    )
+
+
+def _reach(table: PoolTable) -> list[tuple[object, ...]]:
+    return [_place_of(item.spec) for item in table.slices]
+
+
+def _compare_devices(
+    helped: Helped,
+    old: PoolTable | None,
+    before: Row | None,
+    new: PoolTable | None,
+    after: Row | None,
+    name: str,
+    holdings: Mapping[str, Holding],
+) -> None:
+    helped.changed(before, after)
+    if after is None or new is None:
+        return
+    normal = not _held_whole(holdings, name)
+    if before is None or old is None:
+        helped.better(after, normal=normal)
+        return
+    one, other = old.devices[old.index[name]], new.devices[new.index[name]]
+    moved = _place(old, old.index[name]) != _place(new, new.index[name])
+    if moved or _is_better(one, other):
+        helped.better(after, normal=normal)
+    elif before is not after:
+        helped.other(before, after, normal=normal)
+
+
+def _is_better(before: Device, after: Device) -> bool:
+    """Whether a device may have got better by anything but its taints."""
+    return (
+        before.attributes != after.attributes
+        or not _shrank(before, after)
+        or not _draws_more(before.consumes_counters, after.consumes_counters)
+        or _rest(before) != _rest(after)
+    )
+
+
+def _rest(device: Device) -> tuple[object, ...]:
+    return (
+        device.node_name,
+        device.node_selector,
+        device.all_nodes,
+        device.binds_to_node,
+        device.binding_conditions,
+        device.binding_failure_conditions,
+        device.allow_multiple_allocations,
+        device.node_allocatable_resources,
+    )
+
+
+def _shrank(before: Device, after: Device) -> bool:
+    """Whether the capacities of a device are the same or smaller."""
+    if before.capacity is after.capacity:
+        return True
+    return before.capacity.keys() == after.capacity.keys() and all(
+        after.capacity[name].request_policy == capacity.request_policy
+        and after.capacity[name].value.nano <= capacity.value.nano
+        for name, capacity in before.capacity.items()
+    )
+
+
+def _draws_more(before: Sequence[DeviceCounterConsumption], after: Sequence[DeviceCounterConsumption]) -> bool:
+    """Whether a device draws the same or more of the same counters."""
+    return len(before) == len(after) and all(
+        one.counter_set == other.counter_set
+        and one.compatibility_groups == other.compatibility_groups
+        and one.counters.keys() == other.counters.keys()
+        and all(other.counters[name].value.nano >= counter.value.nano for name, counter in one.counters.items())
+        for one, other in zip(before, after, strict=True)
+    )
+
+
+def _eased(old: PoolTable | None, new: PoolTable | None, holdings: Mapping[str, Holding]) -> frozenset[str]:
+    """Counter sets of a pool of which more is left than before, or whose users agree on other groups."""
+    if old is None or new is None or not new.sets:
+        return frozenset()
+    before, after = compile_state(old, holdings), compile_state(new, holdings)
+    if before.vanished and not after.vanished:
+        return frozenset(new.sets)
+    left = dict(zip(old.columns, before.remaining, strict=True))
+    eased = {
+        column[0]
+        for column, nano in zip(new.columns, after.remaining, strict=True)
+        if column not in left or nano > left[column]
+    }
+    one, other = _members(old, before.members), _members(new, after.members)
+    eased.update(name for name in new.sets if one.get(name) != other.get(name))
+    return frozenset(eased)
+
+
+def _members(table: PoolTable, members: Iterable[tuple[int, tuple[str, ...]]]) -> dict[str, list[tuple[str, ...]]]:
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for number, groups in members:
+        found.setdefault(table.sets[number], []).append(groups)
+    return found
+
+
+def _sets(device: Device) -> Iterator[str]:
+    return (consumption.counter_set for consumption in device.consumes_counters)
+
+
+def _held_whole(holdings: Mapping[str, Holding], name: str) -> bool:
+    """Whether somebody has all of a device: only admin access gets it as long as this is so."""
+    holding = holdings.get(name)
+    return holding is not None and bool(holding.whole)
+
+
+# Claims
+
+
+def freed(helped: Helped, table: PoolTable | None, names: Iterable[str]) -> None:
+    """Devices of a pool came free, or shares of them: with them, what they drew from the counters of the pool."""
+    if table is None or table.fault:
+        return
+    eased: set[str] = set()
+    for name in names:
+        number = table.index.get(name)
+        if number is None:
+            # As long as it was in use and not in the slices, nothing of what it may have drawn could be had.
+            eased.update(table.sets)
+            continue
+        helped.better(helped.judge.row(table, number), admin=False)
+        eased.update(_sets(table.devices[number]))
+    if eased:
+        for number, device in enumerate(table.devices):
+            if device.consumes_counters and not eased.isdisjoint(_sets(device)):
+                helped.better(helped.judge.row(table, number), admin=False)
+
+
+def taken(helped: Helped, table: PoolTable | None, names: Iterable[str]) -> None:
+    """Devices of a pool came into use: a device in use is not looked at, so that it is no error any more."""
+    if table is None or table.fault:
+        return
+    for name in names:
+        number = table.index.get(name)
+        if number is not None:
+            helped.broken(helped.judge.row(table, number))
+
+
+# Nodes
+
+
+@attrs.frozen(eq=False)
+class _Seen:
+    """The devices of one pool as a node sees them: by device, whether it can use it."""
+
+    table: PoolTable
+    usable: list[bool]
+
+
+def offered(helped: Helped, view: NodeView) -> None:
+    """All that a node has to offer is new, or may be had after other things changed."""
+    for seen in _look(view).values():
+        for row, usable in zip(helped.judge.rows_of(seen.table), seen.usable, strict=True):
+            if usable:
+                helped.better(row)
+
+
+def compare_views(helped: Helped, before: NodeView, after: NodeView | None) -> None:
+    """A node sees other pools and devices than before; after: None for a node that is gone."""
+    old = _look(before)
+    new = _look(after) if after is not None else {}
+    for key in {**old, **new}:
+        table = (new.get(key) or old[key]).table
+        nothing = [False] * len(table.devices)
+        usable_before = old[key].usable if key in old else nothing
+        usable_after = new[key].usable if key in new else nothing
+        if usable_before == usable_after:
+            continue
+        rows = helped.judge.rows_of(table)
+        for row, was, now in zip(rows, usable_before, usable_after, strict=True):
+            if now and not was:
+                helped.changed(None, row)
+                helped.better(row)
+            elif was and not now:
+                helped.changed(row, None)
+    still = set() if after is None else {table.key for table in after.faulty}
+    if any(table.key not in still for table in before.faulty):
+        helped.keys.add(EVERY)
+
+
+def _look(view: NodeView) -> dict[PoolKey, _Seen]:
+    found = {}
+    for table, visible, elsewhere in zip(view.pools, view.visible, view.elsewhere, strict=True):
+        usable = [
+            (visible is None or bool(visible[part])) and (elsewhere is None or not elsewhere[number])
+            for number, part in enumerate(table.slice_of)
+        ]
+        found[table.key] = _Seen(table, usable)
+    return found

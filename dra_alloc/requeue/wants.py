@@ -1,0 +1,158 @@
+"""Wants: what requests of pending pods demand of a device, each kept once, and which of them a device may concern."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import attrs
+
+if TYPE_CHECKING:
+    from dra_alloc.api import DeviceClass, DeviceSubRequest, DeviceToleration, ExactDeviceRequest
+    from dra_alloc.cel import DeviceEnv
+    from dra_alloc.cel.necessary import Equality, Path
+
+__all__ = ["Buckets", "Want", "Wants"]
+
+
+@attrs.frozen(eq=False)
+class Want:
+    """What a (sub)request demands of each single device.
+
+    number: its place among the wants. expressions: selectors of the class, then of the request. capacity: nanos by
+    name as requested. derived: expressions of derived attributes. every: allocationMode All. admin: adminAccess.
+    """
+
+    number: int
+    expressions: tuple[str, ...]
+    tolerations: tuple[DeviceToleration, ...]
+    capacity: tuple[tuple[str, int], ...]
+    derived: tuple[str, ...]
+    every: bool
+    admin: bool
+    key: str = attrs.field(init=False)
+
+    @key.default
+    def _make_key(self) -> str:
+        return f"w{self.number}"
+
+
+class Wants:
+    """All wants by number. Equal demands are one want."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Want] = {}
+        self._all: list[Want] = []
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __getitem__(self, number: int) -> Want:
+        return self._all[number]
+
+    def since(self, number: int) -> list[Want]:
+        """The wants from a number on."""
+        return self._all[number:]
+
+    def of(self, device_class: DeviceClass, body: ExactDeviceRequest | DeviceSubRequest) -> Want:
+        """The want of a request or alternative."""
+        key = (
+            device_class.spec.selectors,
+            body.selectors,
+            body.tolerations,
+            None if body.capacity is None else tuple(body.capacity.requests.items()),
+            body.derived_attributes,
+            body.allocation_mode == "All",
+            getattr(body, "admin_access", None) is True,
+        )
+        found = self._known.get(key)
+        return found if found is not None else self._add(key, device_class, body)
+
+    def of_class(self, device_class: DeviceClass) -> Want:
+        """The want of a request for any device of a class."""
+        key = (device_class.spec.selectors, (), (), None, (), False, False)
+        found = self._known.get(key)
+        return found if found is not None else self._add(key, device_class, None)
+
+    def _add(
+        self, key: Hashable, device_class: DeviceClass, body: ExactDeviceRequest | DeviceSubRequest | None
+    ) -> Want:
+        selectors = (*device_class.spec.selectors, *(body.selectors if body is not None else ()))
+        capacity = body.capacity.requests if body is not None and body.capacity is not None else {}
+        want = Want(
+            number=len(self._all),
+            expressions=tuple(selector.cel.expression for selector in selectors if selector.cel is not None),
+            tolerations=body.tolerations if body is not None else (),
+            capacity=tuple((name, amount.nano) for name, amount in capacity.items()),
+            derived=tuple(each.expression for each in body.derived_attributes) if body is not None else (),
+            every=body is not None and body.allocation_mode == "All",
+            admin=getattr(body, "admin_access", None) is True,
+        )
+        self._known[key] = want
+        self._all.append(want)
+        return want
+
+
+@attrs.define(eq=False)
+class _ByValue:
+    """Numbers of wants that demand a value of one attribute: by type and value, and all of them."""
+
+    of_value: dict[tuple[type, object], list[int]] = attrs.field(factory=dict)
+    all: list[int] = attrs.field(factory=list)
+
+
+@attrs.define(eq=False)
+class _OfDriver:
+    """Numbers of wants that demand one driver (or none in particular)."""
+
+    plain: list[int] = attrs.field(factory=list)
+    by_attribute: dict[Path, _ByValue] = attrs.field(factory=dict)
+
+
+class Buckets:
+    """Wants by what they need to be equal, so that a device meets only those whose driver and value are its own.
+
+    Numbers are added in increasing order.
+    """
+
+    def __init__(self) -> None:
+        self._by_driver: dict[str | None, _OfDriver] = {}
+
+    def add(self, number: int, needs: Iterable[Equality]) -> None:
+        """Put a want where its needs say: under a driver, and under the last of the attributes that it compares."""
+        driver: str | None = None
+        chosen: Equality | None = None
+        for need in needs:
+            if need.path == ("", ""):
+                driver = str(need.value)
+            else:
+                chosen = need
+        place = self._by_driver.setdefault(driver, _OfDriver())
+        if chosen is None:
+            place.plain.append(number)
+            return
+        values = place.by_attribute.setdefault(chosen.path, _ByValue())
+        values.of_value.setdefault((type(chosen.value), chosen.value), []).append(number)
+        values.all.append(number)
+
+    def find(self, driver: str, env: DeviceEnv, since: int, *, odd: bool = False) -> Iterator[int]:
+        """Numbers, from `since` on, of the wants that a device may concern.
+
+        odd: also those that compare an attribute that the device lacks, or has as a version or a list: to compare it
+        may be an error.
+        """
+        for place in (self._by_driver.get(driver), self._by_driver.get(None)):
+            if place is None:
+                continue
+            yield from _tail(place.plain, since)
+            for (domain, name), values in place.by_attribute.items():
+                value = env.attributes.find(domain).get(name)
+                if type(value) in (str, int, bool):
+                    yield from _tail(values.of_value.get((type(value), value), ()), since)
+                elif odd:
+                    yield from _tail(values.all, since)
+
+
+def _tail(numbers: Sequence[int], since: int) -> Sequence[int]:
+    return numbers[bisect_left(numbers, since) :] if since else numbers
