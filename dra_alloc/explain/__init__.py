@@ -6,7 +6,7 @@ each device with all rules and by asking the allocator for parts of the question
 
 from __future__ import annotations
 
-from dra_alloc.explain._explain import explain
+from dra_alloc.explain._explain import explain, explain_pod
 from dra_alloc.explain.model import (
     Blocker,
     Chosen,
@@ -37,4 +37,5 @@ __all__ = [
     "RuledOut",
     "ValueSplit",
     "explain",
+    "explain_pod",
 ]

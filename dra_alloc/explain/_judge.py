@@ -106,11 +106,14 @@ class Judge:
         kind = self.question.slots[slot].alternatives[position].type
         static = self._statics(offer, slot, position)
         away = self._away(offer, view)
-        if offer.elsewhere == 1:
-            return [*away, *static.before, *static.taints, *static.after]
         use = [] if kind.admin else self._use(offer, details)
         room = [] if kind.admin else self._room(offer, kind, details)
-        fails = bool(static.before) and static.before[0].code in ("selector-error", "capacity-request")
+        # A slice of another node is never looked at; a device in one of this node is, before its own node selection.
+        fails = (
+            offer.elsewhere != 1
+            and bool(static.before)
+            and static.before[0].code in ("selector-error", "capacity-request")
+        )
         if fails and use:
             return [*use, *away, *static.before, *static.taints, *room, *static.after]
         if fails:

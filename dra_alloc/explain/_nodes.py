@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dra_alloc.inventory import Inventory, NodeView
     from dra_alloc.problem import Question, RequestSlot
 
-__all__ = ["Profiler", "Subject", "explain_node", "failure_of"]
+__all__ = ["Profiler", "Subject", "away_summary", "explain_node", "failure_of"]
 
 
 @attrs.frozen(eq=False)
@@ -47,10 +47,8 @@ class Subject:
 def explain_node(subject: Subject, node: Node) -> NodeExplanation:
     """Everything there is to say about one node."""
     name = node.metadata.name
-    away = subject.away(node)
-    if away is not None:
-        summary = f"claim {away.metadata.key} is allocated on other nodes"
-        return NodeExplanation(node=name, fits=False, code="claim-elsewhere", summary=summary)
+    if subject.away(node) is not None:
+        return NodeExplanation(node=name, fits=False, code="claim-elsewhere", summary=away_summary(subject, node))
     failure = None
     results: Sequence[AllocationResult] | None = None
     try:
@@ -76,6 +74,13 @@ def explain_node(subject: Subject, node: Node) -> NodeExplanation:
         summary=_conflict_summary(conflict.code, conflict.requests, conflict.constraints),
         conflict=conflict,
     )
+
+
+def away_summary(subject: Subject, node: Node) -> str:
+    """The words for a node that the claims' allocations exclude."""
+    claim = subject.away(node)
+    assert claim is not None
+    return f"claim {claim.metadata.key} is allocated on other nodes"
 
 
 def failure_of(error: AllocationError | BudgetExceeded) -> Failure:
@@ -171,9 +176,8 @@ class Profiler:
     def reason(self, node: Node) -> tuple[str, str]:
         """Code and summary for a node on which the claims do not fit."""
         subject = self._subject
-        away = subject.away(node)
-        if away is not None:
-            return "claim-elsewhere", f"claim {away.metadata.key} is allocated on other nodes"
+        if subject.away(node) is not None:
+            return "claim-elsewhere", away_summary(subject, node)
         view = subject.inventory.view(node)
         parts = self._profile(view)
         if view.faulty and (self._question.has_every or any(table.fault == "invalid" for table in view.faulty)):

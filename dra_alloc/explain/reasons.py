@@ -45,6 +45,8 @@ _ALL: Final = (
     Reason("conflict", "node", "requests compete for the same devices"),
     Reason("limit", "node", "the claim would get more than 32 devices"),
     Reason("node-resources", "node", "too little of the node's resources is left"),
+    Reason("placement", "node", "the pod may not run on the node"),
+    Reason("claim-unusable", "node", "a claim of the pod cannot be used"),
     Reason("claim-elsewhere", "node", "a claim is allocated on other nodes"),
     Reason("class-not-found", "error", "the DeviceClass is not there"),
     Reason("pool-all", "error", "all devices are asked for and a pool is incomplete or invalid"),
@@ -57,6 +59,8 @@ _ALL: Final = (
     Reason("invalid-pool", "error", "nothing fits and a pool of the node is invalid"),
     Reason("unknown-constraint", "error", "a constraint is of no known kind"),
     Reason("unsupported", "error", "a feature that the claims need is off"),
+    Reason("forbidden", "error", "the namespace may not ask for admin access"),
+    Reason("pod-claims", "error", "claims, templates or groups that the pod names are not there"),
     Reason("budget-exceeded", "error", "the search ran out of its budget"),
 )
 

@@ -11,13 +11,15 @@ from dra_alloc import api
 from dra_alloc.errors import AllocationError, BudgetExceeded
 from dra_alloc.explain import REASONS, Explanation, RequestExplanation
 from dra_alloc.explain._judge import Judge, offers
-from dra_alloc.testing._plain.pools import gather_pools
-from dra_alloc.testing._plain.requests import read_claims
+from dra_alloc.testing._plain.pools import Offer, gather_pools
+from dra_alloc.testing._plain.requests import Want, read_claims
 from dra_alloc.testing._plain.rules import Rules
 from dra_alloc.testing._plain.search import Search
+from dra_alloc.testing.outcomes import Outcome
 from dra_alloc.testing.scenario import Scenario
 from dra_alloc.testing.strategies import clusters
 from tests.properties.asking import allocator
+
 
 @given(clusters(gates=True))
 def test_fits_exactly_when_the_allocator_has_an_answer(scenario: Scenario) -> None:
@@ -25,15 +27,16 @@ def test_fits_exactly_when_the_allocator_has_an_answer(scenario: Scenario) -> No
     for node in scenario.nodes:
         name = node.metadata.name
         found = alloc.explain(scenario.claims, node=name)
-        try:
-            results = alloc.allocate(scenario.claims, name)
-        except AllocationError as error:
-            event(error.kind)
+        answer = Outcome.of(lambda name=name: alloc.allocate(scenario.claims, name))
+        if answer.error is not None:
+            event(answer.error.kind)
             assert not found.fits
             assert found.failure is not None
+            failed = answer.error
             shown = (found.failure.code, found.failure.claim, found.failure.request, found.failure.device)
-            assert shown == (error.kind, error.claim, error.request, error.device)
+            assert shown == (failed.kind, failed.claim, failed.request, failed.device)
             continue
+        results = answer.results
         event(found.code or "fits")
         assert found.fits == (results is not None)
         assert found.failure is None
@@ -51,12 +54,12 @@ def test_fits_exactly_when_the_allocator_has_an_answer(scenario: Scenario) -> No
 def test_over_all_nodes_it_says_what_it_says_of_each(scenario: Scenario) -> None:
     alloc = allocator(scenario)
     found = alloc.explain(scenario.claims)
-    try:
-        feasible = alloc.feasible_nodes(scenario.claims)
-    except AllocationError as error:
-        assert found.failure is not None
-        assert found.failure.code == error.kind
+    if found.failure is not None:
+        with pytest.raises(AllocationError) as raised:
+            alloc.feasible_nodes(scenario.claims)
+        assert raised.value.kind == found.failure.code
         return
+    feasible = alloc.feasible_nodes(scenario.claims)
     assert list(found.fitting) == feasible
     members = [name for group in found.groups for name in group.nodes]
     assert sorted([*feasible, *members]) == sorted(alloc.cluster.node_names())
@@ -103,18 +106,25 @@ def test_candidates_are_the_devices_that_the_plain_model_would_take(scenario: Sc
                     if offer.elsewhere == 1:
                         assert offer.name not in places
                         continue
-                    try:
-                        taken = plain._take(claim, want, places[offer.name], ())
-                    except AllocationError as error:
-                        event(f"error {error.kind}")
-                        if error.kind == "all-violates-constraint":
-                            # The model asks this of every device, the search only of those that All is about.
-                            assert "constraint-attribute" in {blocker.code for blocker in blockers}
-                        else:
-                            assert blockers[0].code == ERRORS[error.kind]
+                    kind, taken = attempt(plain, claim, want, places[offer.name])
+                    if kind == "all-violates-constraint":
+                        # The model asks this of every device, the search only of those that All is about.
+                        assert "constraint-attribute" in {blocker.code for blocker in blockers}
+                        continue
+                    if kind:
+                        event(f"error {kind}")
+                        assert blockers[0].code == ERRORS[kind]
                         continue
                     event(blockers[0].code if blockers else "candidate")
-                    assert (taken is not None) == (not blockers), (offer.name, want, blockers)
+                    assert taken == (not blockers), (offer.name, want, blockers)
+
+
+def attempt(plain: Search, claim: int, want: Want, offer: Offer) -> tuple[str, bool]:
+    """Take a device as the first of all in the plain model: the kind of the error, and whether it was taken."""
+    try:
+        return "", plain._take(claim, want, offer, ()) is not None
+    except AllocationError as error:
+        return error.kind, False
 
 
 #: The reason that a device is named with where the search would end with an error.

@@ -1,0 +1,131 @@
+"""Why a pod fits on a node or not: where it may run, its claims and their devices, the resources of the node."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import attrs
+
+from dra_alloc.errors import AllocationError
+from dra_alloc.explain._explain import subject_of
+from dra_alloc.explain._nodes import Profiler, Subject, away_summary, explain_node, failure_of
+from dra_alloc.explain.model import Chosen, NodeExplanation, title
+from dra_alloc.features._placement import placement_fault
+from dra_alloc.features.nodeoperations import node_supports
+from dra_alloc.features.noderesources import Refusal
+from dra_alloc.features.pods.plan import PodPlan
+from dra_alloc.features.pods.planner import PodPlanner
+
+if TYPE_CHECKING:
+    from dra_alloc.allocator import Allocator
+    from dra_alloc.api import Node, Pod, ResourceClaim
+    from dra_alloc.features.pods.planner import NodeResources
+
+__all__ = ["PodReasons"]
+
+
+class PodReasons:
+    """Reasons for one pod, node by node.
+
+    Raises ValidationError for claims, templates and groups that are not there, and what the allocator raises.
+    """
+
+    def __init__(self, allocator: Allocator, pod: Pod, node_resources: NodeResources) -> None:
+        quiet = allocator._over(allocator.cluster)
+        # Claims that do not exist yet have no name; nothing is drawn from the caller's sources for an explanation.
+        quiet._suffixes = lambda: "*"
+        quiet._share_ids = lambda: str(uuid.uuid4())
+        self._allocator = quiet
+        self._pod = pod
+        self._planner = PodPlanner(quiet, pod, node_resources=node_resources)
+        self._refused = self._planner.refusal()
+        self._subjects: dict[tuple[str, ...], tuple[Subject, Profiler | None]] = {}
+        self.claims = tuple(claim.metadata.key for claim in self._planner.models())
+
+    def fitting(self, nodes: Iterable[str] | None) -> list[str]:
+        """Names of the nodes on which the pod fits."""
+        return self._planner.feasible(nodes, None)
+
+    def reason(self, node: Node) -> tuple[str, str]:
+        """Code and summary for a node on which the pod does not fit."""
+        refused = self._refuse(node)
+        if refused is not None:
+            code, reason = refused
+            # Amounts differ from node to node; which resource is short is what they have in common.
+            return code, _short(code, reason)
+        claims = self._planner.claims_on(node)
+        assert not isinstance(claims, Refusal)
+        subject, profiler = self._subject(claims)
+        if self._planner.looks_at_resources and subject.away(node) is None:
+            found = self.explain(node)
+            return found.code, found.summary
+        return ("claim-elsewhere", away_summary(subject, node)) if profiler is None else profiler.reason(node)
+
+    def explain(self, node: Node) -> NodeExplanation:
+        """Everything there is to say about one node."""
+        name = node.metadata.name
+        refused = self._refuse(node)
+        if refused is not None:
+            code, reason = refused
+            return NodeExplanation(node=name, fits=False, code=code, summary=_short(code, reason), notes=(reason,))
+        claims = self._planner.claims_on(node)
+        assert not isinstance(claims, Refusal)
+        found = explain_node(self._subject(claims)[0], node)
+        outcome = self._outcome(node)
+        if isinstance(outcome, PodPlan):
+            return attrs.evolve(found, fits=True, code="", summary="", conflict=None, chosen=_chosen(outcome))
+        if isinstance(outcome, AllocationError):
+            failure = failure_of(outcome)
+            return attrs.evolve(found, fits=False, code=failure.code, summary=title(failure.code), failure=failure)
+        if found.fits:
+            summary = _short("node-resources", outcome.reason)
+            return attrs.evolve(
+                found, fits=False, code="node-resources", summary=summary, notes=(*found.notes, outcome.reason)
+            )
+        return found
+
+    def _refuse(self, node: Node) -> tuple[str, str] | None:
+        """Code and words, if the pod does not fit on a node whatever its devices."""
+        if self._refused is not None:
+            return "claim-unusable", self._refused.reason
+        fault = placement_fault(self._pod, node)
+        if fault is not None:
+            return "placement", fault
+        claims = self._planner.claims_on(node)
+        if isinstance(claims, Refusal):
+            return "node-resources", claims.reason
+        if not node_supports(node, claims):
+            return "node-operations", "a device that is allocated needs DRAOptionalNodeOperations on the node"
+        return None
+
+    def _outcome(self, node: Node) -> PodPlan | Refusal | AllocationError:
+        try:
+            return self._planner.on_node(node.metadata.name)
+        except AllocationError as error:
+            return error
+
+    def _subject(self, claims: Sequence[ResourceClaim]) -> tuple[Subject, Profiler | None]:
+        key = tuple(claim.metadata.key for claim in claims)
+        found = self._subjects.get(key)
+        if found is None:
+            subject = subject_of(self._allocator, tuple(claims))
+            profiler = None if subject.question is None else Profiler(subject)
+            found = self._subjects[key] = subject, profiler
+        return found
+
+
+def _short(code: str, reason: str) -> str:
+    if code != "node-resources":
+        return reason
+    resource, colon, _ = reason.partition(":")
+    return f"too little {resource} is left on the node" if colon else reason
+
+
+def _chosen(plan: PodPlan) -> tuple[Chosen, ...]:
+    return tuple(
+        Chosen(claim.metadata.key, each.request, f"{each.driver}/{each.pool}/{each.device}")
+        for claim, allocation in zip(plan.claims, plan.allocations, strict=True)
+        for each in allocation.devices.results
+    )
