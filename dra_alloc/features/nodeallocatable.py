@@ -100,26 +100,26 @@ def pod_level_fault(pod: Pod, statuses: Sequence[NodeAllocatableResourceClaimSta
     for name, nano in sorted(pod_level(pod).items()):
         total = base.get(name, 0) + added.get(name, 0)
         if total > nano:
-            return _over("spec.resources.requests[{}]", name, total, nano)
+            return _over(f"spec.resources.requests[{name}]", name, total, nano)
     limits = aggregate(pod, lambda container: container.resources.limits)
     for name, limit in sorted(resources.limits.items()):
         if name.startswith("hugepages-"):
             total = limits.get(name, 0) + added.get(name, 0)
             if total > limit.nano:
-                return _over("spec.resources.limits[{}]", name, total, limit.nano)
+                return _over(f"spec.resources.limits[{name}]", name, total, limit.nano)
             continue
         for container in pod.spec.containers:
             own = container.resources.limits.get(name)
             if own is not None:
                 total = own.nano + _container_part(pod, container.name, name, statuses)
                 if total > limit.nano:
-                    return _over(f"spec.resources.limits[{{}}] (container {container.name})", name, total, limit.nano)
+                    return _over(f"spec.resources.limits[{name}] (container {container.name})", name, total, limit.nano)
     return None
 
 
 def _over(field: str, name: str, total: int, value: int) -> Refusal:
     return Refusal(
-        f"{field.format(name)} is {quantity_of(name, value)}, less than the {quantity_of(name, total)} of containers "
+        f"{field} is {quantity_of(name, value)}, less than the {quantity_of(name, total)} of containers "
         "and claims",
         unresolvable=True,
     )

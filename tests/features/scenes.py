@@ -14,7 +14,7 @@ GPU = "gpu.example.com"
 
 
 def node(name: str, allocatable: Mapping[str, str] | None = None, **metadata: Any) -> Node:
-    found: Node = dra.decode(
+    return Node.from_dict(
         {
             "apiVersion": "v1",
             "kind": "Node",
@@ -22,7 +22,6 @@ def node(name: str, allocatable: Mapping[str, str] | None = None, **metadata: An
             "status": {"allocatable": dict(allocatable or {})},
         }
     )
-    return found
 
 
 def gpu_node(name: str, *devices: Device | str, allocatable: Mapping[str, str] | None = None) -> list[Any]:
@@ -34,7 +33,7 @@ def gpu_class(name: str = "gpu", resource: str | None = None, driver: str = GPU,
     spec: dict[str, Any] = {"selectors": [{"cel": {"expression": f"device.driver == {driver!r}"}}]}
     if resource is not None:
         spec["extendedResourceName"] = resource
-    found: DeviceClass = dra.decode(
+    return DeviceClass.from_dict(
         {
             "apiVersion": "resource.k8s.io/v1",
             "kind": "DeviceClass",
@@ -42,7 +41,6 @@ def gpu_class(name: str = "gpu", resource: str | None = None, driver: str = GPU,
             "spec": spec,
         }
     )
-    return found
 
 
 def asking(count: int = 1, device_class: str = "gpu", **request: Any) -> dict[str, Any]:
@@ -52,7 +50,7 @@ def asking(count: int = 1, device_class: str = "gpu", **request: Any) -> dict[st
 
 
 def template(name: str, spec: Mapping[str, Any] | None = None, **metadata: Any) -> ResourceClaimTemplate:
-    found: ResourceClaimTemplate = dra.decode(
+    return ResourceClaimTemplate.from_dict(
         {
             "apiVersion": "resource.k8s.io/v1",
             "kind": "ResourceClaimTemplate",
@@ -60,11 +58,10 @@ def template(name: str, spec: Mapping[str, Any] | None = None, **metadata: Any) 
             "spec": {"metadata": metadata, "spec": spec or asking()},
         }
     )
-    return found
 
 
 def pending(name: str, spec: Mapping[str, Any] | None = None, **metadata: Any) -> ResourceClaim:
-    found: ResourceClaim = dra.decode(
+    return ResourceClaim.from_dict(
         {
             "apiVersion": "resource.k8s.io/v1",
             "kind": "ResourceClaim",
@@ -72,7 +69,6 @@ def pending(name: str, spec: Mapping[str, Any] | None = None, **metadata: Any) -
             "spec": spec or asking(),
         }
     )
-    return found
 
 
 def container(name: str, requests: Mapping[str, Any] | None = None, *claims: str, **fields: Any) -> dict[str, Any]:
@@ -93,7 +89,7 @@ def a_pod(
     """A pod that waits. claims: of these objects; templates: from these; by the pod's name for the claim."""
     entries = [{"name": key, "resourceClaimName": value} for key, value in (claims or {}).items()]
     entries += [{"name": key, "resourceClaimTemplateName": value} for key, value in (templates or {}).items()]
-    found: Pod = dra.decode(
+    return Pod.from_dict(
         {
             "apiVersion": "v1",
             "kind": "Pod",
@@ -106,7 +102,6 @@ def a_pod(
             },
         }
     )
-    return found
 
 
 def a_group(
@@ -116,7 +111,7 @@ def a_group(
     **spec: Any,
 ) -> PodGroup:
     policy = {"basic": {}} if min_count is None else {"gang": {"minCount": min_count}}
-    found: PodGroup = dra.decode(
+    return PodGroup.from_dict(
         {
             "apiVersion": "scheduling.k8s.io/v1beta1",
             "kind": "PodGroup",
@@ -124,7 +119,6 @@ def a_group(
             "spec": {"schedulingPolicy": policy, "resourceClaims": [dict(each) for each in claims], **spec},
         }
     )
-    return found
 
 
 def scene(*objects: Any, features: dra.Features | None = None, **options: Any) -> tuple[dra.Cluster, dra.Allocator]:

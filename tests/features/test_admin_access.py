@@ -16,10 +16,9 @@ LABEL = "resource.kubernetes.io/admin-access"
 
 
 def namespace(name: str = "default", **labels: str) -> Namespace:
-    found: Namespace = dra.decode(
+    return Namespace.from_dict(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
     )
-    return found
 
 
 def monitor() -> ResourceClaim:

@@ -266,12 +266,9 @@ def test_searching_on_is_fast_where_even_the_least_is_too_much() -> None:
 
 
 def test_searching_on_ends_with_its_budget() -> None:
+    one = {"mapping": {"deviceMultiplier": "1"}}
     # Half of the devices take something of two resources, so that no single bound tells that none suffices.
-    many = [
-        device(f"d{index}", **{resource: {"mapping": {"deviceMultiplier": "1"}}})
-        for index in range(20)
-        for resource in ("cpu" if index % 2 else "memory",)
-    ]
+    many = [device(f"d{index}", cpu=one) if index % 2 else device(f"d{index}", memory=one) for index in range(20)]
     _, allocator = world(*many, more=(pending("many", asking(10)),), cpu="4", memory="4")
     small = dra.Allocator(allocator.cluster, allocator.features, budget=dra.Budget(max_steps=50_000))
     with pytest.raises(dra.BudgetExceeded, match="50 answers of the search have been looked at"):

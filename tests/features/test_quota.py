@@ -7,7 +7,8 @@ import attrs
 from dra_alloc.api import PodStatus
 from dra_alloc.features.quota import devices_of, quota_usage
 from dra_alloc.gates import Features
-from tests.features.scenes import a_pod, asking, container, gpu_class, node, pending, scene, slice_of
+from tests.features.building import slice_of
+from tests.features.scenes import a_pod, asking, container, gpu_class, node, pending, scene
 
 NAME = "example.com/gpu"
 IMPLICIT = "deviceclass.resource.kubernetes.io/gpu"

@@ -18,7 +18,7 @@ from dra_alloc.errors import BudgetExceeded, DraError
 from dra_alloc.features._objects import key_of, refused
 from dra_alloc.features.groups.plan import GroupPlan
 from dra_alloc.features.noderesources import is_finished, requested_on
-from dra_alloc.features.pods.claims import find
+from dra_alloc.features.pods.claims import find, group_claim_of
 from dra_alloc.features.pods.plan import PodPlan
 from dra_alloc.features.pods.planner import NodeResources, PodPlanner, pod_of
 
@@ -105,6 +105,14 @@ def _known_group(cluster: Cluster, group: Any) -> PodGroup:
     found: PodGroup | None = find(cluster, "PodGroup", namespace, name)
     if found is None:
         raise DraError(f"there is no PodGroup {key!r} in the cluster; groups are named namespace/name")
+    return found
+
+
+def _group_of(pod: Pod, cluster: Cluster) -> PodGroup | None:
+    reference = pod.spec.scheduling_group
+    if reference is None or not reference.pod_group_name:
+        return None
+    found: PodGroup | None = find(cluster, "PodGroup", pod.metadata.namespace, reference.pod_group_name)
     return found
 
 
@@ -260,15 +268,20 @@ class _GroupSearch:
     def _alike(self) -> bool:
         """Whether placing pods one after the other is sure to place as many as can be.
 
-        So it is for pods that ask for the same and share no claim, where every device is of one node: how many of them
-        a node holds depends on nothing else, and each node is filled before the next.
+        So it is for pods that ask for the same, share no claim and have none yet, where every device is of one node:
+        how many of them a node holds depends on nothing else, and each node is filled before the next.
         """
-        first = self._pods[0].spec
+        cluster = self._allocator.cluster
+        first = self._pods[0]
+        group = _group_of(first, cluster)
         return (
-            all(pod.spec == first for pod in self._pods[1:])
-            and not any(entry.resource_claim_name for entry in first.resource_claims)
-            and (first.scheduling_group is None or not first.resource_claims)
-            and all(item.spec.node_name for item in self._allocator.cluster.slices())
+            all(pod.spec == first.spec for pod in self._pods[1:])
+            and not any(
+                entry.resource_claim_name or (group is not None and group_claim_of(entry, group) is not None)
+                for entry in first.spec.resource_claims
+            )
+            and not any(pod.status is not None and pod.status.resource_claim_statuses for pod in self._pods)
+            and all(item.spec.node_name for item in cluster.slices())
         )
 
     # Trying nodes
