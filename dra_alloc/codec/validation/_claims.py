@@ -26,10 +26,10 @@ from dra_alloc.codec.validation._problems import (
     forbidden,
     immutable,
     invalid,
+    keyed,
     listed,
     one_of,
     required,
-    unique,
 )
 from dra_alloc.codec.validation._references import request_names, request_references
 from dra_alloc.gates import Features
@@ -78,9 +78,7 @@ def has_admin_access(namespace: Namespace) -> bool:
 def _device_claim(claim: DeviceClaim, features: Features, namespace: Namespace | None) -> Iterator[Problem]:
     names = request_names(claim)
     checker = _Requests(claim.constraints, features)
-    yield from listed(claim.requests, REQUESTS_MAX, checker.request, "requests")
-    if len(claim.requests) <= REQUESTS_MAX:
-        yield from unique(claim.requests, lambda request: request.name, "requests")
+    yield from keyed(claim.requests, REQUESTS_MAX, checker.request, lambda request: request.name, "requests")
     if checker.derived_cost > parts.CEL_MAX_COST:
         hint = f"an estimated cost of at most {parts.CEL_MAX_COST} for all of a claim"
         yield forbidden(f"derives attributes at an estimated cost of {checker.derived_cost}", hint)
@@ -116,14 +114,13 @@ class _Requests:
         elif request.exactly is not None:
             yield from at("exactly", self._body(request.exactly, request.name))
         elif request.first_available:
-            yield from listed(
+            yield from keyed(
                 request.first_available,
                 ALTERNATIVES_MAX,
                 lambda item: self._alternative(item, request.name),
+                lambda item: item.name,
                 "firstAvailable",
             )
-            if len(request.first_available) <= ALTERNATIVES_MAX:
-                yield from unique(request.first_available, lambda item: item.name, "firstAvailable")
         else:
             gate = "" if self.features.DRAPrioritizedList else "; firstAvailable needs the gate DRAPrioritizedList"
             yield Problem("", "asks for nothing", f"exactly or firstAvailable{gate}")
@@ -138,9 +135,13 @@ class _Requests:
         yield from _count(request.allocation_mode, request.count)
         yield from parts.tolerations(request.tolerations)
         derived = request.derived_attributes
-        yield from listed(derived, DERIVED_MAX, lambda item: self._derived(item, reference), "derivedAttributes")
-        if len(derived) <= DERIVED_MAX:
-            yield from unique(derived, lambda item: item.name, "derivedAttributes")
+        yield from keyed(
+            derived,
+            DERIVED_MAX,
+            lambda item: self._derived(item, reference),
+            lambda item: item.name,
+            "derivedAttributes",
+        )
 
     def _derived(self, item: DeviceDerivedAttribute, reference: str) -> Iterator[Problem]:
         yield from at("name", formats.fully_qualified_name(item.name))

@@ -25,15 +25,13 @@ from dra_alloc.codec.validation._problems import (
     at,
     byte_length,
     duplicate,
-    each,
     forbidden,
     immutable,
+    keyed,
     listed,
     one_of,
     required,
     too_long,
-    too_many,
-    unique,
 )
 from dra_alloc.codec.validation._references import request_names, request_reference, request_references
 from dra_alloc.gates import Features
@@ -58,9 +56,7 @@ def claim_status(
     """All problems of the status, seen from it."""
     before = (old.status if old else None) or ResourceClaimStatus()
     status = without_stale_devices(new.status or ResourceClaimStatus(), before)
-    yield from listed(status.reserved_for, RESERVED_FOR_MAX, _consumer, "reservedFor")
-    if len(status.reserved_for) <= RESERVED_FOR_MAX:
-        yield from unique(status.reserved_for, lambda item: item.uid, "reservedFor")
+    yield from keyed(status.reserved_for, RESERVED_FOR_MAX, _consumer, lambda item: item.uid, "reservedFor")
     yield from at("reservedFor", _reservation(new, status, before))
     yield from _allocation(new, status, before, namespace)
     yield from _devices(status)
@@ -186,8 +182,4 @@ def _network(data: NetworkDeviceData) -> Iterator[Problem]:
     for field, (text, limit) in limits.items():
         if text is not None and (length := byte_length(text)) > limit:
             yield from at(field, [too_long(length, limit)])
-    if len(data.ips) > IPS_MAX:
-        yield from at("ips", [too_many(len(data.ips), IPS_MAX)])
-    else:
-        yield from each(data.ips, formats.interface_address, "ips")
-        yield from unique(data.ips, str, "ips")
+    yield from keyed(data.ips, IPS_MAX, formats.interface_address, str, "ips")

@@ -21,6 +21,7 @@ __all__ = [
     "forbidden",
     "immutable",
     "invalid",
+    "keyed",
     "listed",
     "one_of",
     "required",
@@ -128,6 +129,20 @@ def listed(
         yield from at(field, [too_many(len(items), limit, why)])
     else:
         yield from each(items, check, field)
+
+
+def keyed(
+    items: Sequence[Item],
+    limit: int,
+    check: Callable[[Item], Found],
+    key: Callable[[Item], Hashable],
+    field: str,
+    why: str = "",
+) -> Iterator[Problem]:
+    """A list of at most `limit` entries, no two of which have the same key."""
+    yield from listed(items, limit, check, field, why)
+    if len(items) <= limit:
+        yield from unique(items, key, field)
 
 
 def unique(items: Iterable[Item], key: Callable[[Item], Hashable], field: str) -> Iterator[Problem]:

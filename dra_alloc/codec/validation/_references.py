@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 
 from dra_alloc.api import DeviceClaim
-from dra_alloc.codec.validation._problems import Problem, at, each, invalid, too_many, unique
+from dra_alloc.codec.validation._problems import Problem, invalid, keyed
 
 __all__ = ["request_names", "request_reference", "request_references"]
 
@@ -24,15 +24,11 @@ def request_reference(name: str, names: Mapping[str, frozenset[str]]) -> Iterato
     if request in names and (not slash or alternative in names[request]):
         return
     known = [*names, *(f"{parent}/{child}" for parent, children in names.items() for child in sorted(children))]
-    near = difflib.get_close_matches(name[:128], known[:512], n=1)
+    near = difflib.get_close_matches(name[:128], known[:64], n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"one of {', '.join(known[:16])}" if known else "no requests"
     yield invalid(name, "is no request of the claim", hint)
 
 
 def request_references(references: Sequence[str], names: Mapping[str, frozenset[str]]) -> Iterator[Problem]:
     """The field `requests` of a constraint or configuration."""
-    if len(references) > REFERENCES_MAX:
-        yield from at("requests", [too_many(len(references), REFERENCES_MAX)])
-        return
-    yield from each(references, lambda name: request_reference(name, names), "requests")
-    yield from unique(references, str, "requests")
+    yield from keyed(references, REFERENCES_MAX, lambda name: request_reference(name, names), str, "requests")

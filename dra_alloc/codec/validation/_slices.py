@@ -28,11 +28,11 @@ from dra_alloc.codec.validation._policies import request_policy
 from dra_alloc.codec.validation._problems import (
     Problem,
     at,
-    duplicate,
     each,
     forbidden,
     immutable,
     invalid,
+    keyed,
     listed,
     required,
     too_many,
@@ -74,9 +74,7 @@ def _spec(spec: ResourceSliceSpec, old: ResourceSliceSpec | None, features: Feat
     if spec.devices and spec.shared_counters:
         yield forbidden(COUNTERS_WITH_DEVICES, "counter sets in a slice of their own, in the same pool (since 1.35)")
     yield from _devices(spec, old, features)
-    yield from listed(spec.shared_counters, COUNTER_SETS_MAX, _counter_set, "sharedCounters")
-    if len(spec.shared_counters) <= COUNTER_SETS_MAX:
-        yield from unique(spec.shared_counters, lambda item: item.name, "sharedCounters")
+    yield from keyed(spec.shared_counters, COUNTER_SETS_MAX, _counter_set, lambda item: item.name, "sharedCounters")
     if spec.partition_type_attribute is not None:
         yield from _partition_type(spec, spec.partition_type_attribute)
     yield from parts.skip_node_operations(spec.skip_node_operations)
@@ -177,11 +175,8 @@ def _device(device: Device, old: Device | None, per_device: bool, features: Feat
     if old is None or old.taints != device.taints:
         yield from listed(device.taints, TAINTS_MAX, parts.taint, "taints")
     if device.consumes_counters:
-        yield from listed(device.consumes_counters, CONSUMPTIONS_MAX, _consumption, "consumesCounters")
-        yield from unique(
-            device.consumes_counters[: CONSUMPTIONS_MAX + 1],
-            lambda item: item.counter_set,
-            "consumesCounters",
+        yield from keyed(
+            device.consumes_counters, CONSUMPTIONS_MAX, _consumption, lambda item: item.counter_set, "consumesCounters"
         )
     yield from _device_nodes(device, per_device)
     if device.binding_conditions or device.binding_failure_conditions:
@@ -273,10 +268,7 @@ def _counter_set(item: CounterSet) -> Iterator[Problem]:
 def _consumption(item: DeviceCounterConsumption) -> Iterator[Problem]:
     yield from at("counterSet", formats.label(item.counter_set))
     yield from _counters(item.counters)
-    yield from listed(item.compatibility_groups, GROUPS_MAX, formats.label, "compatibilityGroups")
-    for index, group in enumerate(item.compatibility_groups[: GROUPS_MAX + 1]):
-        if group in item.compatibility_groups[:index]:
-            yield from at(f"compatibilityGroups[{index}]", [duplicate(group)])
+    yield from keyed(item.compatibility_groups, GROUPS_MAX, formats.label, str, "compatibilityGroups")
 
 
 def _counters(counters: Mapping[str, Counter]) -> Iterator[Problem]:

@@ -26,6 +26,7 @@ from dra_alloc.codec.validation._problems import (
     each,
     immutable,
     invalid,
+    keyed,
     listed,
     required,
     unique,
@@ -92,9 +93,7 @@ def workload(new: Workload, old: Workload | None) -> Iterator[Problem]:
 
 def _templates(templates: Sequence[PodGroupTemplate]) -> Iterator[Problem]:
     field = "podGroupTemplates"
-    yield from listed(templates, TEMPLATES_MAX, _template, field)
-    if len(templates) <= TEMPLATES_MAX:
-        yield from unique(templates, lambda item: item.name, field)
+    yield from keyed(templates, TEMPLATES_MAX, _template, lambda item: item.name, field)
 
 
 def _template(template: PodGroupTemplate) -> Iterator[Problem]:
@@ -112,9 +111,7 @@ def _composites(templates: Sequence[CompositePodGroupTemplate], depth: int) -> I
 
 
 def _group_claims(claims: Sequence[PodGroupResourceClaim]) -> Iterator[Problem]:
-    yield from listed(claims, GROUP_CLAIMS_MAX, _claim, "resourceClaims")
-    if len(claims) <= GROUP_CLAIMS_MAX:
-        yield from unique(claims, lambda item: item.name, "resourceClaims")
+    yield from keyed(claims, GROUP_CLAIMS_MAX, _claim, lambda item: item.name, "resourceClaims")
 
 
 def _claims(claims: Sequence[PodResourceClaim]) -> Iterator[Problem]:
@@ -138,7 +135,7 @@ def _claim(claim: PodResourceClaim | PodGroupResourceClaim) -> Iterator[Problem]
 
 def _uses(container: Container, names: Collection[str]) -> Iterator[Problem]:
     uses = container.resources.claims
-    seen: set[tuple[str, str]] = set()
+    seen: dict[str, set[str]] = {}
     for index, use in enumerate(uses):
         field = f"resources.claims[{index}]"
         if not use.name:
@@ -149,11 +146,10 @@ def _uses(container: Container, names: Collection[str]) -> Iterator[Problem]:
         if use.request:
             yield from at(f"{field}.request", formats.label(use.request))
         # The whole claim and one of its requests side by side are as much a repetition as the same entry twice.
-        key = (use.name, use.request or "")
-        whole = (use.name, "") in seen or (not use.request and any(name == use.name for name, _ in seen))
-        if key in seen or whole:
+        requests = seen.setdefault(use.name, set())
+        if requests and (not use.request or requests & {"", use.request}):
             yield from at(field, [duplicate(f"{use.name}/{use.request}" if use.request else use.name)])
-        seen.add(key)
+        requests.add(use.request or "")
 
 
 def _claim_statuses(
