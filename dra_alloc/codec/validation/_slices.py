@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from dra_alloc.api import (
@@ -12,23 +11,20 @@ from dra_alloc.api import (
     DeviceAttribute,
     DeviceCapacity,
     DeviceCounterConsumption,
-    NodeAllocatableMapping,
-    NodeAllocatableOverhead,
-    NodeAllocatableResource,
     NodeSelector,
-    Quantity,
     ResourcePool,
     ResourceSlice,
     ResourceSliceSpec,
 )
 from dra_alloc.codec.validation import _formats as formats
 from dra_alloc.codec.validation import _parts as parts
+from dra_alloc.codec.validation._attributes import attribute, is_list, names_and_values
 from dra_alloc.codec.validation._meta import metadata, node_selector
+from dra_alloc.codec.validation._noderesources import node_resource
 from dra_alloc.codec.validation._policies import request_policy
 from dra_alloc.codec.validation._problems import (
     Problem,
     at,
-    each,
     forbidden,
     immutable,
     invalid,
@@ -46,15 +42,11 @@ COUNTERS_WITH_DEVICES = "has both devices and sharedCounters"
 
 DEVICES_MAX = 128
 DEVICES_MAX_ADVANCED = 64
-ATTRIBUTES_MAX = 32
-ATTRIBUTE_VALUES_MAX = 48
 COUNTER_SETS_MAX = 8
 COUNTERS_MAX = 32
 CONSUMPTIONS_MAX = 2
 GROUPS_MAX = 2
 TAINTS_MAX = 16
-
-_NODE_RESOURCE_RE = re.compile(r"cpu|memory|ephemeral-storage|hugepages-.+")
 
 
 def resource_slice(new: ResourceSlice, old: ResourceSlice | None, features: Features) -> Iterator[Problem]:
@@ -150,25 +142,16 @@ def _advanced(devices: Sequence[Device]) -> str:
         return "taints"
     if any(device.consumes_counters for device in devices):
         return "devices that consume counters"
-    if any(_is_list(attribute) for device in devices for attribute in device.attributes.values()):
+    if any(is_list(value) for device in devices for value in device.attributes.values()):
         return "list attributes"
     return ""
 
 
-def _is_list(attribute: DeviceAttribute) -> bool:
-    return (
-        attribute.ints is not None
-        or attribute.bools is not None
-        or attribute.strings is not None
-        or attribute.versions is not None
-    )
-
-
 def _device(device: Device, old: Device | None, per_device: bool, features: Features) -> Iterator[Problem]:
     yield from at("name", formats.label(device.name))
-    yield from _names_and_values(device)
-    for name, attribute in device.attributes.items():
-        if problems := _attribute(attribute, features):
+    yield from names_and_values(device)
+    for name, value in device.attributes.items():
+        if problems := attribute(value, features):
             yield from at(f"attributes[{name[:96]}]", problems)
     if old is None or old.capacity != device.capacity:
         yield from _capacities(device, features)
@@ -182,67 +165,7 @@ def _device(device: Device, old: Device | None, per_device: bool, features: Feat
     if device.binding_conditions or device.binding_failure_conditions:
         yield from parts.bindings(device.binding_conditions, device.binding_failure_conditions)
     for resource, entry in device.node_allocatable_resources.items():
-        yield from at(f"nodeAllocatableResources[{resource[:64]}]", _node_resource(resource, entry, device.capacity))
-
-
-def _names_and_values(device: Device) -> Iterator[Problem]:
-    names = len(device.attributes) + len(device.capacity)
-    if names > ATTRIBUTES_MAX:
-        yield Problem("", f"has {names} attributes and capacities together", f"at most {ATTRIBUTES_MAX}")
-    values = len(device.attributes) + sum(
-        _number_of_values(attribute) - 1 for attribute in device.attributes.values() if _is_list(attribute)
-    )
-    if values > ATTRIBUTE_VALUES_MAX:
-        yield Problem("", f"has {values} attribute values", f"at most {ATTRIBUTE_VALUES_MAX}, list items one by one")
-    for name in device.attributes:
-        if problems := formats.qualified_name(name):
-            yield from at("attributes", problems)
-
-
-def _number_of_values(attribute: DeviceAttribute) -> int:
-    lists = (attribute.ints, attribute.bools, attribute.strings, attribute.versions)
-    return sum(len(values) for values in lists if values is not None) or 1
-
-
-_NO_LISTS = "; lists need the feature gate DRAListTypeAttributes"
-
-
-def _attribute(value: DeviceAttribute, features: Features) -> list[Problem]:
-    """Problems of an attribute, as a list, since there are hundreds of thousands and next to none has any."""
-    problems: list[Problem] = []
-    fields = 0
-    if value.int is not None:
-        fields += 1
-    if value.bool is not None:
-        fields += 1
-    if value.string is not None:
-        fields += 1
-        problems.extend(at("string", formats.text(value.string)))
-    if value.version is not None:
-        fields += 1
-        problems.extend(at("version", formats.version(value.version)))
-    if fields != 1 or _is_list(value):
-        problems.extend(_list_attribute(value))
-        fields += sum(item is not None for item in (value.ints, value.bools, value.strings, value.versions))
-    if fields != 1:
-        hint = "exactly one of int, bool, string, version"
-        hint += ", ints, bools, strings, versions" if features.DRAListTypeAttributes else _NO_LISTS
-        problems.append(Problem("", f"has {fields} values" if fields else "has no value", hint))
-    return problems
-
-
-def _list_attribute(value: DeviceAttribute) -> Iterator[Problem]:
-    lists: Mapping[str, Sequence[object] | None] = {
-        "ints": value.ints,
-        "bools": value.bools,
-        "strings": value.strings,
-        "versions": value.versions,
-    }
-    for field, items in lists.items():
-        if items is not None and not items:
-            yield from at(field, [Problem("", "is empty", "at least one value")])
-    yield from each(value.strings or (), formats.text, "strings")
-    yield from each(value.versions or (), formats.version, "versions")
+        yield from at(f"nodeAllocatableResources[{resource[:64]}]", node_resource(resource, entry, device.capacity))
 
 
 def _capacities(device: Device, features: Features) -> Iterator[Problem]:
@@ -296,52 +219,6 @@ def _device_nodes(device: Device, per_device: bool) -> Iterator[Problem]:
             "allNodes": bool(device.all_nodes),
         }
     )
-
-
-def _node_resource(
-    resource: str, entry: NodeAllocatableResource, capacity: Mapping[str, DeviceCapacity]
-) -> Iterator[Problem]:
-    if not _NODE_RESOURCE_RE.fullmatch(resource) or formats.label_name(resource):
-        hint = "cpu, memory, ephemeral-storage or hugepages-<size>"
-        yield invalid(resource, "is no resource that nodes have by themselves", hint)
-    if entry.mapping is None and entry.overhead is None:
-        yield required("mapping, overhead or both")
-    if entry.mapping is not None:
-        yield from at("mapping", _mapping(entry.mapping, capacity))
-    if entry.overhead is not None:
-        yield from at("overhead", _overhead(entry.overhead))
-
-
-def _mapping(mapping: NodeAllocatableMapping, capacity: Mapping[str, DeviceCapacity]) -> Iterator[Problem]:
-    if mapping.capacity_key is not None:
-        if mapping.capacity_key not in capacity:
-            names = ", ".join(sorted(capacity)[:8]) or "none"
-            yield from at(
-                "capacityKey",
-                [invalid(mapping.capacity_key, "is no capacity of the device", f"one of its capacities: {names}")],
-            )
-        if mapping.capacity_multiplier is None:
-            yield from at("capacityMultiplier", [required("with capacityKey")])
-    elif mapping.capacity_multiplier is not None:
-        yield from at("capacityKey", [required("with capacityMultiplier")])
-    yield from at("capacityMultiplier", _positive(mapping.capacity_multiplier))
-    yield from at("deviceMultiplier", _positive(mapping.device_multiplier))
-    if (mapping.capacity_key is None) == (mapping.device_multiplier is None):
-        fault = "sets neither" if mapping.capacity_key is None else "sets both"
-        yield Problem("", f"{fault} of capacityKey and deviceMultiplier", "exactly one")
-
-
-def _positive(amount: Quantity | None) -> Iterator[Problem]:
-    if amount is not None and amount.nano <= 0:
-        yield invalid(amount, "is not greater than zero")
-
-
-def _overhead(overhead: NodeAllocatableOverhead) -> Iterator[Problem]:
-    if overhead.per_pod is None and overhead.per_container is None:
-        yield required("perPod, perContainer or both")
-    for field, amount in {"perPod": overhead.per_pod, "perContainer": overhead.per_container}.items():
-        if amount is not None and amount.nano < 0:
-            yield from at(field, [invalid(amount, "is negative")])
 
 
 def _partition_type(spec: ResourceSliceSpec, name: str) -> Iterator[Problem]:
