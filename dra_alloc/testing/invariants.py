@@ -136,6 +136,10 @@ def _requests_served(claim: ResourceClaim, result: AllocationResult) -> Iterator
             yield f"{claim.metadata.key}: request {name} is served by {served or 'nothing'}"
         elif choices[served[0]].allocation_mode != "All" and counts[served[0]] != (choices[served[0]].count or 1):
             yield f"{claim.metadata.key}: request {served[0]} got {counts[served[0]]} devices"
+    places = Counter((device.request, device.driver, device.pool, device.device) for device in result.devices.results)
+    for place, times in places.items():
+        if times > 1:
+            yield f"{claim.metadata.key}: request {place[0]} got device {'/'.join(place[1:])} {times} times"
     if counts.total() > MAX_RESULTS:
         yield f"{claim.metadata.key}: {counts.total()} devices in one claim"
     if unknown := set(counts).difference(*bodies.values()):

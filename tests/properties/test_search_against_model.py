@@ -17,6 +17,9 @@ DEEP = Knobs.plain(
     constraints=True, counters=True, capacity=True, first_available=True, allocated=True, max_devices=6, max_nodes=1
 )
 
+#: Counts near the most that a claim can have, and selectors that fail on some device: which of the two comes first.
+MANY = Knobs.plain(many=True, first_available=True, selectors=True, broken=True, all_mode=True, max_nodes=1)
+
 
 @settings(max_examples=MODEL_EXAMPLES)
 @given(clusters())
@@ -33,6 +36,12 @@ def test_with_features_switched_off(scenario: Scenario) -> None:
 @settings(max_examples=MODEL_EXAMPLES // 4)
 @given(clusters(DEEP))
 def test_backtracking(scenario: Scenario) -> None:
+    compare(scenario)
+
+
+@settings(max_examples=MODEL_EXAMPLES // 4)
+@given(clusters(MANY))
+def test_limit_of_devices(scenario: Scenario) -> None:
     compare(scenario)
 
 

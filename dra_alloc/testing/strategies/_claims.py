@@ -63,6 +63,9 @@ _FRAGILE = (
 )
 _UNCOMPILED = ("device.nope", "1 + 1", "device.driver ==")
 
+#: Counts of which two or three come close to 32, or pass it.
+_MANY = (8, 10, 15, 16, 17, 24, 31, 32, 33)
+
 _DERIVED = (
     "device.driver",
     f'device.attributes["{_GPU}"].?index.orValue(0) % 2 == 0',
@@ -80,7 +83,7 @@ def selectors(draw: st.DrawFn, knobs: Knobs | None = None) -> DeviceSelector:
     """A CEL selector that some devices of `devices` pass; with `broken` in the knobs it may fail."""
     use = knobs or Knobs()
     choices: tuple[str, ...] = _SELECTORS
-    if use.broken and chance(draw, 4):
+    if use.broken and chance(draw, 6):
         choices = _UNCOMPILED if chance(draw, 1) else _FRAGILE
     return DeviceSelector(cel=CELDeviceSelector(expression=draw(st.sampled_from(choices))))
 
@@ -143,20 +146,26 @@ def _body(draw: st.DrawFn, use: Knobs) -> dict[str, Any]:
         "device_class_name": device_class,
         "selectors": tuple(draw(st.lists(selectors(use), max_size=1))) if use.selectors else (),
         "allocation_mode": "All" if everything else "ExactCount",
-        "count": None if everything else draw(st.integers(1, 3)) if chance(draw, 4) else 1,
+        "count": None if everything else _count(draw, use),
         "tolerations": tuple(draw(st.lists(tolerations(), max_size=2))) if use.taints and chance(draw, 6) else (),
         "capacity": _capacity(draw, use) if use.capacity and chance(draw, 4) else None,
         "derived_attributes": (draw(derived_attributes(use)),) if use.derived and chance(draw, 4) else (),
     }
 
 
+def _count(draw: st.DrawFn, use: Knobs) -> int:
+    if use.many and chance(draw, 7):
+        return draw(st.sampled_from(_MANY))
+    return draw(st.integers(1, 3)) if chance(draw, 4) else 1
+
+
 def _capacity(draw: st.DrawFn, use: Knobs) -> CapacityRequirements:
-    lowest = -1 if use.broken and chance(draw, 1) else 0
+    lowest = -1 if use.broken and chance(draw, 4) else 0
     amounts: dict[str, Quantity] = {}
     for name in some_but_none(draw, CAPACITIES):
         spelled = f"{draw(st.sampled_from(DRIVERS))}/{name}" if chance(draw, 1) else name
         amounts[spelled] = draw(quantities(lowest, 5, fractional=use.fractional))
-    if use.broken and chance(draw, 1):
+    if use.broken and chance(draw, 2):
         amounts[f"{_GPU}/{CAPACITIES[0]}"] = draw(quantities(0, 2))
     return CapacityRequirements(requests=amounts)
 

@@ -16,7 +16,7 @@ class Knobs:
 
     Each switch allows a feature; devices and claims then use it now and then. `broken` allows what validation would
     refuse or what time has made inconsistent: incomplete and invalid pools, selectors that fail, allocated devices
-    that are gone.
+    that are gone. `many`, off unless asked for, makes counts near the limit of 32 devices a claim, and large pools.
     """
 
     admin_access: bool = True
@@ -39,6 +39,7 @@ class Knobs:
     skip_node_operations: bool = True
     taint_rules: bool = True
     taints: bool = True
+    many: bool = False
     max_nodes: int = 2
     max_pools: int = 3
     max_devices: int = 4

@@ -114,6 +114,8 @@ def _parts(draw: st.DrawFn, driver: str, use: Knobs) -> list[tuple[tuple[Device,
     models = [draw(devices(driver=driver, knobs=use)) for _ in range(draw(st.integers(1, 2)))]
     number = draw(st.integers(1, use.max_devices))
     kinds = [draw(st.integers(0, len(models) - 1)) for _ in range(number)]
+    if use.many:
+        kinds *= draw(st.integers(1, 12))
     named = [renamed(models[kind], f"dev-{place}") for place, kind in enumerate(kinds)]
     split = draw(st.integers(0, len(named) - 1)) if chance(draw, 3) else 0
     parts = [tuple(named[:split]), tuple(named[split:])] if split else [tuple(named)]
