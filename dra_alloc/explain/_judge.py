@@ -17,7 +17,7 @@ from dra_alloc.explain._holders import Holders
 from dra_alloc.explain._terms import term_programs
 from dra_alloc.explain._values import attribute_text, quantity_like
 from dra_alloc.explain.model import Blocker
-from dra_alloc.inventory import AT_ODDS
+from dra_alloc.inventory import AT_ODDS, rule_selects
 from dra_alloc.nodeselection import device_concerns
 from dra_alloc.rules import capacity_fault, consumed_amount, published_capacities, qualified, tolerated
 
@@ -64,11 +64,12 @@ def offers(view: NodeView, inventory: Inventory) -> Iterator[Offer]:
 class _Static:
     """What rules out a device whatever is in use: before use is looked at, by taints, and after.
 
-    small: whether it has too little capacity even when nothing of it is in use.
+    taints: with the place of each among those of the device. small: whether it has too little capacity even when
+    nothing of it is in use.
     """
 
     before: tuple[Blocker, ...]
-    taints: tuple[Blocker, ...]
+    taints: tuple[tuple[int, Blocker], ...]
     after: tuple[Blocker, ...]
     small: bool
 
@@ -79,6 +80,7 @@ class Judge:
     def __init__(self, question: Question, inventory: Inventory, own: Iterable[str] = ()) -> None:
         self.question = question
         self.features = question.features
+        self._cluster = inventory.cluster
         self.holders = Holders(inventory.cluster, frozenset(own))
         self._kinds: dict[object, int] = {}
         self._of_table: dict[int, tuple[PoolTable, tuple[int, ...]]] = {}
@@ -106,6 +108,7 @@ class Judge:
         kind = self.question.slots[slot].alternatives[position].type
         static = self._statics(offer, slot, position)
         away = self._away(offer, view)
+        taints = self._taints(offer, static, details)
         use = [] if kind.admin else self._use(offer, details)
         room = [] if kind.admin else self._room(offer, kind, details)
         # A slice of another node is never looked at; a device in one of this node is, before its own node selection.
@@ -115,10 +118,10 @@ class Judge:
             and static.before[0].code in ("selector-error", "capacity-request")
         )
         if fails and use:
-            return [*use, *away, *static.before, *static.taints, *room, *static.after]
+            return [*use, *away, *static.before, *taints, *room, *static.after]
         if fails:
-            return [*static.before, *away, *static.taints, *room, *static.after]
-        return [*away, *static.before, *use, *static.taints, *room, *static.after]
+            return [*static.before, *away, *taints, *room, *static.after]
+        return [*away, *static.before, *use, *taints, *room, *static.after]
 
     def matches(self, offer: Offer, slot: int, position: int) -> bool:
         """Whether only use, taints, counters and constraints can speak against a device, so that All wants it."""
@@ -148,8 +151,8 @@ class Judge:
         if fault:
             before.append(Blocker("capacity-request", fault))
         taints = [
-            Blocker("taint", f"taint {_taint_text(taint)}")
-            for taint in offer.table.taints[offer.index]
+            (place, Blocker("taint", f"taint {_taint_text(taint)}"))
+            for place, taint in enumerate(offer.table.taints[offer.index])
             if not tolerated(taint, kind.tolerations)
         ]
         after: list[Blocker] = []
@@ -234,6 +237,18 @@ class Judge:
                     "node-operations", f"the driver skips {skipped}, which needs DRAOptionalNodeOperations on the node"
                 )
             )
+        return found
+
+    def _taints(self, offer: Offer, static: _Static, details: bool) -> list[Blocker]:
+        """The taints that are not tolerated; those of rules come after those of the slice, in order."""
+        own = len(offer.device.taints)
+        found = []
+        for place, blocker in static.taints:
+            if details and place >= own:
+                key, name = offer.table.key, offer.device.name
+                rules = [rule for rule in self._cluster.rules_of_pool(key) if rule_selects(rule, key, name)]
+                blocker = attrs.evolve(blocker, detail=f"by DeviceTaintRule {rules[place - own].metadata.name}")
+            found.append(blocker)
         return found
 
     def _declares(self, view: NodeView) -> bool:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from dra_alloc.inventory import Inventory, NodeView
     from dra_alloc.problem import Question, RequestSlot
 
+_UNREACHED = frozenset({"selector-error", "capacity-request"})
+
 __all__ = ["Profiler", "Subject", "away_summary", "explain_node", "failure_of"]
 
 
@@ -141,7 +143,8 @@ def _gravest(labels: Sequence[tuple[str, Label]], view: NodeView) -> tuple[str, 
     if not view.pools:
         return labels[0][0], Label("pool-incomplete" if view.faulty else "no-devices")
     order = list(REASONS)
-    return min(labels, key=lambda entry: order.index(entry[1].code))
+    # An error that would have ended the attempt, had the search come to it, is not why the claims do not fit.
+    return min(labels, key=lambda entry: (entry[1].code in _UNREACHED, order.index(entry[1].code)))
 
 
 def _summary(request: str, label: Label) -> str:

@@ -69,7 +69,9 @@ class PodReasons:
         refused = self._refuse(node)
         if refused is not None:
             code, reason = refused
-            return NodeExplanation(node=name, fits=False, code=code, summary=_short(code, reason), notes=(reason,))
+            summary = _short(code, reason)
+            notes = () if summary == reason else (reason,)
+            return NodeExplanation(node=name, fits=False, code=code, summary=summary, notes=notes)
         claims = self._planner.claims_on(node)
         assert not isinstance(claims, Refusal)
         found = explain_node(self._subject(claims)[0], node)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Label", "explain_requests", "label_of", "slot_label"]
 
 #: Devices that are named for a rule, and near misses for a request; the rest is counted.
-SHOWN_DEVICES = 8
+SHOWN_DEVICES = 32
 SHOWN_MISSES = 3
 
 #: Rules that say that a device is of another sort: what passes them is what the request looks for.
@@ -66,7 +66,9 @@ def _explain(
         RuledOut(code, what, len(devices), tuple(devices[:SHOWN_DEVICES]))
         for (code, what), devices in sorted(counts.items(), key=lambda entry: stage(entry[0][0]))
     )
-    misses.sort(key=lambda miss: -stage(miss.blocker.code))
+    misses.sort(key=lambda miss: (-stage(miss.blocker.code), not _akin(miss.blocker.what)))
+    if any(_akin(miss.blocker.what) for miss in misses):
+        misses = [miss for miss in misses if _akin(miss.blocker.what)]
     return RequestExplanation(
         claim=claim,
         request=alternative.reference,
@@ -113,5 +115,10 @@ def label_of(wanted: int | None, matching: int, candidates: int, ruled_out: Iter
         return Label(code, what)
     if close or candidates:
         return Label("too-few")
-    code, what, _ = max(entries, key=lambda entry: (stage(entry[0]), entry[2]))
+    code, what, _ = max(entries, key=lambda entry: (_akin(entry[1]), stage(entry[0]), entry[2]))
     return Label(code, what)
+
+
+def _akin(what: str) -> bool:
+    """Whether a rule tells devices of one kind apart, rather than whole drivers, which says little about a request."""
+    return "device.driver" not in what

@@ -10,6 +10,7 @@ import attrs
 from dra_alloc.explain.reasons import REASONS
 
 if TYPE_CHECKING:
+    from dra_alloc.explain._text import Line
     from dra_alloc.tables import Table
 
 __all__ = [
@@ -300,6 +301,12 @@ class Explanation:
 
         return render(self, width)
 
+    def lines(self) -> Iterator[Line]:
+        """The lines of the text before they are folded, each with its indent and style."""
+        from dra_alloc.explain._text import lines
+
+        return lines(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data with stable keys; lists of nodes are complete."""
         return {
@@ -321,6 +328,7 @@ class Explanation:
 
         rows = [
             (
+                self.subject,
                 found.node,
                 len(group.nodes) if group is not None else 1,
                 entry.claim,
@@ -336,7 +344,7 @@ class Explanation:
             for entry in found.requests
             for out in entry.ruled_out
         ]
-        columns = ("node", "nodes", "claim", "request", "wanted", "candidates", "code", "what", "devices")
+        columns = ("subject", "node", "nodes", "claim", "request", "wanted", "candidates", "code", "what", "devices")
         return Table.of(columns, rows, integers=("nodes", "candidates", "devices"))
 
     def __str__(self) -> str:
