@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 import yaml
 
-from dra_alloc.api import AllocationResult, DeviceClass, DeviceTaintRule, Node, ResourceClaim, ResourceSlice
+from dra_alloc.api import (
+    AllocationResult,
+    DeviceClass,
+    DeviceTaintRule,
+    KubernetesObject,
+    Node,
+    ResourceClaim,
+    ResourceSlice,
+)
 from dra_alloc.gates import Features
 from dra_alloc.testing.model import plain_allocate
 
 __all__ = ["Scenario", "dump_yaml"]
-
-
-class _Object(Protocol):
-    def to_dict(self) -> dict[str, Any]: ...
 
 
 class _Dumper(yaml.SafeDumper):
@@ -56,7 +60,7 @@ class Scenario:
         """Hypothesis shows this one; the whole is for `to_yaml`."""
         printer.text(repr(self))
 
-    def cluster_objects(self) -> list[_Object]:
+    def cluster_objects(self) -> list[KubernetesObject]:
         """Everything but the claims that are asked for: what `Cluster.from_objects` takes."""
         return [*self.nodes, *self.slices, *self.classes, *self.taint_rules, *self.allocated_claims]
 

@@ -14,6 +14,7 @@ from dra_alloc.api import (
     DeviceAttribute,
     DeviceClass,
     DeviceSelector,
+    KubernetesObject,
     ObjectMeta,
     ResourceClaim,
     ResourceClaimStatus,
@@ -153,6 +154,27 @@ def test_what_is_committed_is_held(scenario: Scenario, later: ResourceClaim) -> 
         assert not first.difference(ask(alloc, scenario, node.metadata.name)), "the fork changed its original"
 
 
+@given(clusters(), clusters())
+def test_a_cluster_that_was_changed_answers_as_a_new_one(before: Scenario, after: Scenario) -> None:
+    """Whatever was remembered from earlier questions."""
+    note(before.to_yaml())
+    note(after.to_yaml())
+    cluster = dra.Cluster.from_objects(before.cluster_objects())
+    alloc = dra.Allocator(cluster, features=after.features)
+    for scenario in (before, after):
+        for node in before.nodes:
+            ask(alloc, scenario, node.metadata.name)
+    cluster.upsert(*after.cluster_objects())
+    kept = {identity(item) for item in after.cluster_objects()}
+    for item in before.cluster_objects():
+        if identity(item) not in kept:
+            cluster.delete(item)
+    fresh = allocator(after)
+    for node in after.nodes:
+        name = node.metadata.name
+        assert not ask(fresh, after, name).difference(ask(alloc, after, name), ("new", "changed"))
+
+
 @given(clusters())
 def test_claims_that_are_allocated_already_stay_as_they_are(scenario: Scenario) -> None:
     assume(scenario.allocated_claims)
@@ -163,6 +185,10 @@ def test_claims_that_are_allocated_already_stay_as_they_are(scenario: Scenario) 
     for node in scenario.nodes:
         name = node.metadata.name
         assert not model_answer(scenario, name).difference(ask(alloc, scenario, name), ("model", "search"))
+
+
+def identity(item: KubernetesObject) -> tuple[str, str]:
+    return item.kind, item.metadata.key
 
 
 def model_answer(scenario: Scenario, name: str) -> Outcome:
