@@ -197,6 +197,7 @@ class PodStatus(Model):
     """The part of a pod's status that DRA reads or writes."""
 
     phase: str | None = None
+    start_time: datetime | None = None
     conditions: tuple[PodCondition, ...] = ()
     nominated_node_name: str | None = None
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
