@@ -152,7 +152,8 @@ def _print(answers: Sequence[Answer], devices: Devices, nodes: int, node: str | 
                 for result in allocation.devices.results if allocation is not None else ():
                     device = f"{result.driver}/{result.pool}/{result.device}"
                     table.add_row(_shown(claim), result.request, device, devices.details(result))
-            out.print(Padding(table, (0, 0, 0, 2)))
+            if table.row_count:  # a pod may get all that it asks for from its node
+                out.print(Padding(table, (0, 0, 0, 2)))
     fitting = sum(answer.status == 0 for answer in answers)
     out.print(f"{fitting} of {len(answers)} fit" if answers else "nothing waits for devices")
 

@@ -1,0 +1,79 @@
+"""`dra-alloc group`: where all pods of a group go together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dra_alloc.cli._devices import Devices
+from dra_alloc.cli._input import allocator_of, cluster_of, features_options, input_options
+from dra_alloc.cli._output import console, emit, new_table, output_option
+from dra_alloc.features.pods.claims import CLAIM_NAME_ANNOTATION
+from dra_alloc.gates import Features
+
+if TYPE_CHECKING:
+    from dra_alloc.features.groups import GroupPlan
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+Examples:
+  dra-alloc group default/training -f cluster.yaml -f workloads.yaml --features DRAWorkloadResourceClaims
+  dra-alloc group default/training -f dump.json --min-count 8 -o json
+"""
+
+
+@click.command("group", epilog=_EXAMPLES)
+@click.argument("group", metavar="NAMESPACE/NAME")
+@input_options
+@click.option("--min-count", type=click.IntRange(min=1), metavar="N", help="Fewest pods; else the group's minCount.")
+@click.option(
+    "--max-tries",
+    type=click.IntRange(min=1),
+    default=10_000,
+    show_default=True,
+    metavar="N",
+    help="Pods placed at most while nodes are tried.",
+)
+@features_options
+@output_option
+def command(
+    group: str, objects: list[Any], min_count: int | None, max_tries: int, features: Features, output: str
+) -> int:
+    """Plan the pods of a PodGroup as a unit: all of them, or as many as can be had, or none.
+
+    The pods are those of the input that name the group in spec.schedulingGroup and have no node yet.
+    """
+    allocator = allocator_of(cluster_of(objects), features)
+    plan = allocator.allocate_group(group, min_count=min_count, max_tries=max_tries)
+    if output != "table":
+        emit({"group": group, "fits": plan is not None, "plan": None if plan is None else plan.to_dict()}, output)
+    else:
+        _print(group, plan, Devices(objects))
+    return int(plan is None)
+
+
+def _print(group: str, plan: GroupPlan | None, devices: Devices) -> None:
+    out = console()
+    if plan is None:
+        out.print(f"group {group}: does not fit", style="bold yellow")
+        return
+    out.print(f"group {group}: {len(plan.plans)} pods have a node", style="bold green")
+    table = new_table("pod", "node", "claim", "request", "device", "details")
+    for each in plan.plans:
+        for claim, allocation in zip(each.claims, each.allocations, strict=True):
+            for result in allocation.devices.results:
+                device = f"{result.driver}/{result.pool}/{result.device}"
+                table.add_row(
+                    each.pod.metadata.name,
+                    each.node,
+                    claim.metadata.annotations.get(CLAIM_NAME_ANNOTATION) or claim.metadata.name,
+                    result.request,
+                    device,
+                    devices.details(result),
+                )
+    out.print(table)
+    if plan.left_out:
+        more = "" if plan.complete else "; a plan with more of them is not ruled out"
+        out.print(f"left out: {', '.join(plan.left_out)}{more}", style="bold yellow")

@@ -1,0 +1,68 @@
+"""`dra-alloc score`: how Kubernetes ranks nodes for prioritized lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from dra_alloc.cli._input import allocator_of, cluster_of, features_options, input_options, selection_options
+from dra_alloc.cli._output import console, emit, new_table, output_option
+from dra_alloc.cli._questions import questions
+from dra_alloc.features._objects import key_of
+from dra_alloc.features.score import normalize
+from dra_alloc.gates import Features
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+Examples:
+  dra-alloc score -f cluster.yaml -f workloads.yaml --pod default/trainer
+  dra-alloc score -f dump.json --claim default/gpus -o json
+"""
+
+
+@click.command("score", epilog=_EXAMPLES)
+@input_options
+@selection_options
+@features_options
+@output_option
+def command(
+    objects: list[Any],
+    claim_names: Sequence[str],
+    pod_name: str | None,
+    node: str | None,
+    features: Features,
+    output: str,
+) -> int:
+    """Score the nodes on which a pod, or claims, fit: requests with firstAvailable count more for earlier alternatives.
+
+    Without --pod or --claim: for every pod that waits for a node, and every other claim that is not allocated. Shown
+    are the raw score and the normalised one, from 0 to 100. Exit status 1: something fits on no node.
+    """
+    allocator = allocator_of(cluster_of(objects), features)
+    asked = questions(objects, claim_names=claim_names, pod_name=pod_name)
+    nodes = None if node is None else [node]
+    answers = []
+    for question in asked:
+        if question.pod is not None:
+            scores = allocator.score(pod=question.pod, nodes=nodes)
+        else:
+            scores = allocator.score(question.claims, nodes)
+        answers.append((question, scores, normalize(scores)))
+    if output != "table":
+        forms = []
+        for question, scores, best in answers:
+            nodes_form = [{"node": name, "raw": raw, "score": best[name]} for name, raw in scores.items()]
+            pod = key_of(question.pod.metadata) if question.pod is not None else None
+            claims = [key_of(claim.metadata) for claim in question.claims]
+            forms.append({"pod": pod, "claims": claims, "nodes": nodes_form})
+        emit({"scores": forms}, output)
+    else:
+        table = new_table("for", "node", "raw", "score")
+        for question, scores, best in answers:
+            for name, raw in scores.items():
+                table.add_row(question.title, name, str(raw), str(best[name]))
+        console().print(table)
+    return int(not all(scores for _, scores, _ in answers))

@@ -1,0 +1,96 @@
+"""`dra-alloc group`, `score` and `quota`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dra_alloc.cli import main
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+GROUP = [
+    "group",
+    "default/training",
+    "-f",
+    str(EXAMPLES / "workload-claims"),
+    "--features",
+    "DRAWorkloadResourceClaims",
+]
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    status = main(list(arguments))
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_a_group_is_planned_as_a_unit(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, *GROUP, "-o", "json")
+    answer = json.loads(out)
+    assert (status, answer["fits"]) == (0, True)
+    assert answer["plan"]["nodes"] == {"default/worker-0": "b1", "default/worker-1": "b2", "default/worker-2": "b3"}
+    assert (answer["plan"]["complete"], answer["plan"]["leftOut"]) == (True, [])
+
+
+def test_a_group_that_does_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, *GROUP, "--min-count", "4")
+    assert (status, out.strip()) == (1, "group default/training: does not fit")
+    status, out, _ = run(capsys, *GROUP, "--min-count", "4", "-o", "json")
+    assert (status, json.loads(out)) == (1, {"group": "default/training", "fits": False, "plan": None})
+
+
+def test_a_group_that_is_not_there_or_asks_too_much_of_the_budget(capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = run(capsys, "group", "default/gone", *GROUP[2:])
+    assert status == 2
+    assert "there is no PodGroup 'default/gone'" in err
+    status, _, err = run(capsys, *GROUP, "--max-tries", "1")
+    assert status == 2
+    assert "whether there is a plan is not known" in err
+
+
+def test_pods_that_are_left_out_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, *GROUP, "--min-count", "2", "--max-tries", "1")
+    assert status == 0
+    assert "group default/training: 2 pods have a node" in out
+    assert "left out: default/worker-2; a plan with more of them is not ruled out" in out
+
+
+def test_scores(capsys: pytest.CaptureFixture[str]) -> None:
+    example = str(EXAMPLES / "prioritized-list")
+    status, out, _ = run(capsys, "score", "-f", example, "-o", "json")
+    assert status == 0
+    assert json.loads(out) == {
+        "scores": [
+            {
+                "pod": "default/trainer",
+                "claims": [],
+                "nodes": [
+                    {"node": "small", "raw": 6, "score": 75},
+                    {"node": "medium", "raw": 7, "score": 87},
+                    {"node": "large", "raw": 8, "score": 100},
+                ],
+            }
+        ]
+    }
+    status, out, _ = run(capsys, "score", "-f", str(EXAMPLES / "admin-access"), "--claim", "default/another")
+    assert (status, out.split()) == (1, ["FOR", "NODE", "RAW", "SCORE"])
+
+
+def test_quotas(capsys: pytest.CaptureFixture[str]) -> None:
+    example = str(EXAMPLES / "extended-resources")
+    status, out, _ = run(capsys, "quota", "-f", example, "-o", "json")
+    assert (status, json.loads(out)) == (
+        0,
+        {
+            "namespace": "default",
+            "used": {
+                "count/resourceclaims.resource.k8s.io": 0,
+                "requests.deviceclass.resource.kubernetes.io/gpu": 1,
+                "requests.example.com/gpu": 5,
+            },
+        },
+    )
+    status, out, _ = run(capsys, "quota", "-f", example, "--namespace", "other", "-o", "json")
+    assert json.loads(out)["used"] == {"count/resourceclaims.resource.k8s.io": 0}
