@@ -28,7 +28,7 @@ from dra_alloc.cel.syntax import (
 )
 from dra_alloc.cel.values import Amount, Fault, Halt, Quantity, Semver, Uint, Value
 
-__all__ = ["Compiled", "compile_tree"]
+__all__ = ["Compiled", "compile_tree", "is_plain"]
 
 #: Deeper expressions are left to the machine: Python bounds the nesting of its own code.
 MAX_DEPTH: Final = 40
@@ -56,6 +56,30 @@ def compile_tree(
         return None
     run: Compiled = space["run"]
     return run
+
+
+#: Functions that spend work, or that make lists of what they are given.
+_SPENDING: Final = frozenset(
+    ("_+_", "slice", "flatten", "reverse", "distinct", "findAll", "split", "format", "lists.range", "getQuery")
+)
+
+
+def is_plain(root: Node, constants: Constants) -> bool:
+    """Whether a tree makes no lists and maps and calls none of the functions that spend work."""
+    work = [root]
+    while work:
+        node = work.pop()
+        if node in constants.values:
+            continue
+        if type(node) is Select:
+            work.append(node.operand)
+        elif type(node) is Call:
+            if node.function in _SPENDING and node.type.kind not in ("int", "string"):
+                return False
+            work.extend(node.operands())
+        elif type(node) in (ListLiteral, MapLiteral, Comprehension):
+            return False
+    return True
 
 
 class _Generator:

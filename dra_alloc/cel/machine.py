@@ -28,6 +28,7 @@ from dra_alloc.cel.syntax import (
     run,
 )
 from dra_alloc.cel.values import Halt, Uint, Value
+from dra_alloc.cel.work import begin_work
 from dra_alloc.errors import CelError
 
 __all__ = ["Machine", "assemble"]
@@ -47,6 +48,7 @@ class Machine:
 
     def evaluate(self, env: DeviceEnv, limit: int = LIMIT) -> tuple[Value, int]:
         """The value on a device, or the Fault or Halt that it ended with, and what it cost."""
+        begin_work()
         state = State(self._slots)
         state.slots[0] = {
             "driver": env.driver,

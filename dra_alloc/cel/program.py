@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from dra_alloc.cel import static
 from dra_alloc.cel.checker import check
-from dra_alloc.cel.compiler import Compiled, compile_tree
+from dra_alloc.cel.compiler import Compiled, compile_tree, is_plain
 from dra_alloc.cel.costs import LIMIT
 from dra_alloc.cel.declarations import SEMVER
 from dra_alloc.cel.device import DeviceEnv
@@ -21,7 +21,8 @@ from dra_alloc.cel.reads import Reads, reads_of
 from dra_alloc.cel.runtime import FAULTS, fault_of
 from dra_alloc.cel.static import StaticType
 from dra_alloc.cel.syntax import Node
-from dra_alloc.cel.values import NONE, Fault, Halt, Optional, Semver, Value, type_of
+from dra_alloc.cel.values import NONE, Fault, Optional, Semver, Value, type_of
+from dra_alloc.cel.work import Halt, begin_work
 from dra_alloc.errors import CelError
 
 __all__ = [
@@ -36,6 +37,9 @@ __all__ = [
 
 #: Programs that are kept, by expression.
 MAX_PROGRAMS: Final = 4096
+
+#: Characters of a compile error; it may quote a part of the expression.
+MAX_MESSAGE: Final = 500
 
 DerivedValue = bool | int | str | Semver | tuple[bool | int | str | Semver, ...]
 
@@ -59,7 +63,7 @@ class Program:
 
     @cached_property
     def max_cost(self) -> int:
-        """The estimated cost; 2⁶⁴-1 if nothing bounds it."""
+        """The estimated cost; beyond 2⁶⁰ nothing bounds it."""
         return estimate(self._root)
 
     @cached_property
@@ -67,7 +71,15 @@ class Program:
         """The generated function, if the expression cannot cost more than the limit on a device within its limits."""
         if estimate(self._root, safe=True) > LIMIT // 4:
             return None
-        return compile_tree(self._root, self._constants, self._convert, verdict=self._convert is _as_verdict)
+        run = compile_tree(self._root, self._constants, self._convert, verdict=self._convert is _as_verdict)
+        if run is None or is_plain(self._root, self._constants):
+            return run
+
+        def metered(env: DeviceEnv) -> Any:
+            begin_work()
+            return run(env)
+
+        return metered
 
     @cached_property
     def _machine(self) -> Machine:
@@ -188,9 +200,11 @@ def _build(
         problem = wrong_type(root.type)
         if problem is not None:
             raise CelError(problem, expression, 0)
+        begin_work()
         return Program(expression, root, fold(root, expression, mixed=mixed), convert)
     except CelError as error:
-        return _Failure(error.message, error.expression, error.offset)
+        message = error.message if len(error.message) <= MAX_MESSAGE else f"{error.message[:MAX_MESSAGE]}…"
+        return _Failure(message, error.expression, error.offset)
 
 
 @lru_cache(maxsize=MAX_PROGRAMS)
@@ -244,7 +258,8 @@ def check_derived_costs(programs: Sequence[Program]) -> None:
 
 
 def _too_expensive(cost: int) -> str:
-    shown = "unbounded" if cost >= 2**64 - 1 else f"{cost:,}"
+    # A part of what is unbounded is far beyond any cost too.
+    shown = "unbounded" if cost >= 2**60 else f"{cost:,}"
     return f"too complex: the estimated cost is {shown}, at most {LIMIT:,} is allowed"
 
 

@@ -17,11 +17,12 @@ from __future__ import annotations
 import ipaddress
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from dra_alloc.api.quantity import Quantity, QuantityFormat
+from dra_alloc.cel.work import Halt, spend
 
 __all__ = [
     "CIDR",
@@ -64,20 +65,9 @@ NANOS: Final = 10**9
 MAX_ELEMENTS: Final = 1 << 20
 MAX_CHARACTERS: Final = 1 << 24
 
-#: Comparisons of elements that one `==` may take (shared lists can be exponentially large when walked).
-MAX_COMPARISONS: Final = 1 << 22
-
 
 class Fault(Exception):
     """A run-time error of CEL, which `&&`, `||`, `?:` and the quantifiers may absorb."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
-
-
-class Halt(Exception):
-    """An error that ends the evaluation whatever surrounds it: the cost limit, a bound on memory, an internal error."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -417,20 +407,19 @@ def equal(left: Value, right: Value) -> bool:
     if kind is type(right) and (kind is str or kind is int or kind is bool):
         same: bool = left == right
         return same
-    return _equal(left, right, [MAX_COMPARISONS])
-
-
-def _equal(left: Value, right: Value, budget: list[int]) -> bool:
     verdict = _scalars_equal(left, right)
-    if verdict is not None:
-        return verdict
-    # Aggregates: a worklist instead of recursion. An error inside of them counts as equal, as in the reference.
-    work: list[tuple[Value, Value]] = [(left, right)]
+    return _aggregates_equal(left, right) if verdict is None else verdict
+
+
+def _aggregates_equal(left: Value, right: Value) -> bool:
+    """A worklist instead of recursion. An error inside of aggregates counts as equal, as in the reference."""
+    work = _pairs(left, right)
+    if work is None:
+        return False
+    if len(work) > 64:  # no list of a device
+        spend(len(work))
     while work:
         a, b = work.pop()
-        budget[0] -= 1
-        if budget[0] < 0:
-            raise Halt("comparing these values takes too many steps")
         try:
             verdict = _scalars_equal(a, b)
         except Fault:
@@ -439,9 +428,9 @@ def _equal(left: Value, right: Value, budget: list[int]) -> bool:
             pairs = _pairs(a, b)
             if pairs is None:
                 return False
+            # The cost of a comparison is by the elements of the outermost list; what is inside of them is not in it.
+            spend(4 * len(pairs) + 4 if type(a) is not Optional else 0)
             work.extend(pairs)
-            if len(work) > MAX_COMPARISONS:
-                raise Halt("comparing these values takes too many steps")
         elif not verdict:
             return False
     return True
@@ -554,14 +543,6 @@ def size_of(value: Value) -> int:
     if kind is CIDR:
         return (int(value.bits) + 7) // 8
     return 1
-
-
-def checked_list(values: Iterable[Value]) -> tuple[Value, ...]:
-    """A list value; raises Halt when it is larger than one evaluation may build."""
-    result = tuple(values)
-    if len(result) > MAX_ELEMENTS:
-        raise Halt(f"a list of more than {MAX_ELEMENTS} elements")
-    return result
 
 
 def checked_text(text: str) -> str:

@@ -22,6 +22,7 @@ from dra_alloc.cel.values import (
     equal,
     no_overload,
 )
+from dra_alloc.cel.work import spend
 
 _COMPARABLE = (bool, int, Uint, float, str, bytes, Timestamp, Duration)
 
@@ -35,6 +36,7 @@ def slice_list(elements: Value, start: int, end: int) -> Value:
         raise Fault(f"cannot slice({start}, {end}), start index must be less than or equal to end index")
     if len(elements) < end:
         raise Fault(f"cannot slice({start}, {end}), list is length {len(elements)}")
+    spend(end - start)
     return tuple(elements[start:end])
 
 
@@ -51,6 +53,7 @@ def flatten(elements: Value, depth: int = 1) -> Value:
                 flat.extend(element)
             else:
                 flat.append(element)
+            spend(1 + len(element) if isinstance(element, tuple) else 1)
             if len(flat) > MAX_ELEMENTS:
                 raise Halt(f"a list of more than {MAX_ELEMENTS} elements")
         current = tuple(flat)
@@ -96,6 +99,7 @@ def list_range(count: int) -> Value:
 @implements("list_reverse")
 def reverse(elements: Value) -> Value:
     """`list.reverse()`."""
+    spend(len(elements))
     return tuple(elements[::-1])
 
 
@@ -104,6 +108,7 @@ def distinct(elements: Value) -> Value:
     """`list.distinct()`: each value once, where it is first."""
     result: list[Value] = []
     seen: set[Any] = set()
+    spend(4 * len(elements))
     for element in elements:
         if type(element) in (str, int, bool):
             # The bulk of all values, without comparing all with all; numbers of other types still go the long way.
@@ -113,6 +118,7 @@ def distinct(elements: Value) -> Value:
                 seen.add((type(element), element))
                 result.append(element)
                 continue
+        spend(4 * len(result))
         if not _in(element, result):
             result.append(element)
     return tuple(result)
@@ -219,6 +225,8 @@ def _same(element: Value, wanted: Value) -> bool:
 def includes(target: Value, wanted: Value) -> bool:
     """`target.includes(value)`: an element of a list, or the value itself (KEP-5491)."""
     if isinstance(target, (tuple, list)):
+        if len(target) > 64:  # no list of a device
+            spend(len(target))
         return any(_same(element, wanted) for element in target)
     return _same(target, wanted)
 

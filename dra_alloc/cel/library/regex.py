@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from dra_alloc.cel.values import Fault, Halt
+from dra_alloc.cel.work import spend
 
 __all__ = ["compiled", "find", "find_all", "found"]
 
@@ -54,6 +55,7 @@ def find_all(pattern: str, text: str, limit: int = -1) -> tuple[str, ...]:
         if match.start() == match.end() == end:
             continue  # Go does not accept an empty match that abuts the one before it.
         end = match.end()
+        spend(16)
         result.append(match.group())
         if len(result) == limit:
             break

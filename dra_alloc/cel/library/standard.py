@@ -37,6 +37,7 @@ from dra_alloc.cel.values import (
     to_text,
     type_of,
 )
+from dra_alloc.cel.work import spend
 
 # Arithmetic ---------------------------------------------------------------------------------------------------------
 
@@ -82,6 +83,7 @@ def add(left: Value, right: Value) -> Value:
         if kind is tuple:
             if len(left) + len(right) > MAX_ELEMENTS:
                 raise Halt(f"a list of more than {MAX_ELEMENTS} elements")
+            spend(len(left) + len(right))
             return left + right
         if kind is Duration:
             return _checked_duration(left.nanos + right.nanos)

@@ -20,6 +20,7 @@ from dra_alloc.cel.values import (
     map_keys,
     type_of,
 )
+from dra_alloc.cel.work import spend
 
 __all__ = ["clauses", "format_text"]
 
@@ -83,7 +84,7 @@ def format_text(text: str, values: Value) -> str:
     except ClauseError as error:
         raise Fault(str(error)) from None
     out: list[str] = []
-    used = 0
+    used = length = 0
     for part in parts:
         if isinstance(part, str):
             out.append(part)
@@ -92,6 +93,10 @@ def format_text(text: str, values: Value) -> str:
             raise Fault(f"index {used} out of range")
         out.append(_FORMATTERS[part[0]](values[used], part[1]))
         used += 1
+        length += len(out[-1])
+        spend(4 + len(out[-1]) // 64)
+        if length > MAX_CHARACTERS:
+            raise Halt(f"a text of more than {MAX_CHARACTERS} characters")
     return "".join(out)
 
 
@@ -146,6 +151,7 @@ class _Budget:
 def _nested(value: Value, depth: int = 0, budget: _Budget | None = None) -> str:
     """A list or map, or a value inside of one: strings quoted, doubles with six decimals, keys sorted."""
     budget = budget or _Budget()
+    spend(16)
     if depth > MAX_DEPTH:
         raise Halt(f"a value nested deeper than {MAX_DEPTH} cannot be formatted")
     if isinstance(value, (tuple, list)):
