@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from dra_alloc.errors import ValidationError as ValidationError
     from dra_alloc.events import Event as Event
     from dra_alloc.gates import Features as Features
-    from dra_alloc.requeue import RequeueIndex as RequeueIndex
+    from dra_alloc.pending import PendingQueue as PendingQueue
     from dra_alloc.preference import Chosen as Chosen
     from dra_alloc.preference import Preferred as Preferred
+    from dra_alloc.requeue import RequeueIndex as RequeueIndex
 
 __version__ = "0.1.0"
 
@@ -60,6 +61,7 @@ _EXPORTS: dict[str, str] = {
     "Features": "dra_alloc.gates",
     "Loaded": "dra_alloc.codec",
     "MissingExtra": "dra_alloc.errors",
+    "PendingQueue": "dra_alloc.pending",
     "Preferred": "dra_alloc.preference",
     "Problem": "dra_alloc.codec.validation",
     "RequeueIndex": "dra_alloc.requeue",

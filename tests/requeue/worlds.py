@@ -38,6 +38,9 @@ from dra_alloc.testing.strategies import (
     taints,
 )
 
+#: Claims that compete for what one claim of a pod asks for.
+_RIVALS = 6
+
 
 @attrs.define
 class World:
@@ -90,7 +93,20 @@ def worlds(draw: st.DrawFn, knobs: Knobs | None = None) -> World:
     used_by = {
         pod.metadata.key: [f"default/{entry.resource_claim_name}" for entry in pod.spec.resource_claims] for pod in pods
     }
-    return World(cluster, pods, used_by, scenario.features, use)
+    world = World(cluster, pods, used_by, scenario.features, use)
+    if draw(st.integers(0, 3)):
+        _fill(world)
+    return world
+
+
+def _fill(world: World) -> None:
+    """Let rivals have what the pods want until nothing of it is left."""
+    for key in world.claim_names():
+        for _ in range(_RIVALS):
+            event = _rival(world, world.cluster.get("ResourceClaim", key))
+            if event is None:
+                break
+            make(world, event)
 
 
 def change(draw: st.DrawFn, world: World) -> dra.Event | None:
@@ -208,7 +224,11 @@ def _claim_added(draw: st.DrawFn, world: World) -> dra.Event | None:
 
 def _claim_competes(draw: st.DrawFn, world: World) -> dra.Event | None:
     """A claim takes what one of the pods could have."""
-    asked = world.cluster.get("ResourceClaim", draw(st.sampled_from(world.claim_names())))
+    return _rival(world, world.cluster.get("ResourceClaim", draw(st.sampled_from(world.claim_names()))))
+
+
+def _rival(world: World, asked: ResourceClaim | None) -> dra.Event | None:
+    """A claim that asks for the same, and has it."""
     if asked is None or asked.status is not None:
         return None
     world.next_number += 1
