@@ -72,6 +72,7 @@ class Cluster:
         self._pools_of_node: CowMap[str, tuple[PoolKey, ...]] = CowMap()
         self._wide_pools: tuple[PoolKey, ...] = ()
         self._holdings: CowMap[PoolKey, Mapping[str, Holding]] = CowMap()
+        self._mapped_pools: CowMap[PoolKey, bool] = CowMap()
         self._claims_of_owner: CowMap[str, tuple[str, ...]] = CowMap()
         self._pods_of_node: CowMap[str, tuple[str, ...]] = CowMap()
         self._use_of_node: CowMap[str, Any] = CowMap()
@@ -284,6 +285,7 @@ class Cluster:
         other._pools_of_node = self._pools_of_node.fork()
         other._wide_pools = self._wide_pools
         other._holdings = self._holdings.fork()
+        other._mapped_pools = self._mapped_pools.fork()
         other._claims_of_owner = self._claims_of_owner.fork()
         other._pods_of_node = self._pods_of_node.fork()
         other._use_of_node = self._use_of_node.fork()
@@ -348,6 +350,10 @@ class Cluster:
         if inventory is None:
             inventory = self._inventories[features] = Inventory(self, features)
         return inventory
+
+    def has_node_resources(self) -> bool:
+        """Whether some device means something for the CPU, memory or the like of its node (KEP-5517)."""
+        return len(self._mapped_pools) > 0
 
     def claims_owned_by(self, uid: str) -> list[ResourceClaim]:
         """The claims whose managing controller has this UID."""
@@ -473,6 +479,10 @@ class Cluster:
             self._pool_slices[key] = slices
         else:
             self._pool_slices.pop(key, None)
+        if any(device.node_allocatable_resources for item in slices for device in item.spec.devices):
+            self._mapped_pools[key] = True
+        else:
+            self._mapped_pools.pop(key, None)
         for place in before - after:
             if place == _ANYWHERE:
                 self._wide_pools = tuple(other for other in self._wide_pools if other != key)

@@ -128,6 +128,8 @@ def extended_claim(
 
 def totals(pod: Pod) -> Amounts:
     """What the pod requests of extended resources: init containers one by one, sidecars all along. In whole units."""
+    if not any("/" in name for each in _containers(pod) for name in effective_requests(each.resources)):
+        return {}
     total = aggregate(
         pod, lambda each: {name: Quantity(amount * _NANO) for name, amount in extended_requests(each).items()}
     )

@@ -147,7 +147,7 @@ def _status(pod: Pod, claim: AllocatedClaim, node: Node, cluster: Cluster) -> No
             if overhead is not None:
                 for totals, value in ((per_pod, overhead.per_pod), (per_container, overhead.per_container)):
                     if value is not None:
-                        totals[name] = totals.get(name, 0) + value.nano
+                        totals[name] = totals.get(name, 0) + max(0, value.nano)
     if not mapped and not per_pod and not per_container:
         return None
     return NodeAllocatableResourceClaimStatus(
@@ -175,7 +175,7 @@ def _mapped(
     if mapping is None:
         return None
     if mapping.device_multiplier is not None:
-        return mapping.device_multiplier.nano
+        return max(0, mapping.device_multiplier.nano)
     if mapping.capacity_key is None or mapping.capacity_multiplier is None:
         return None
     if not result.consumed_capacity:
@@ -191,7 +191,7 @@ def _mapped(
     for key, amount in result.consumed_capacity.items():
         if qualified(key, result.driver) == wanted:
             # Exact down to the nano, and rounded up from there, as quantities are.
-            return -(-amount.nano * mapping.capacity_multiplier.nano // _NANO)
+            return max(0, -(-amount.nano * mapping.capacity_multiplier.nano // _NANO))
     return None
 
 

@@ -81,6 +81,8 @@ def aggregate(pod: Pod, amounts_of: Callable[[Container], Mapping[str, Quantity]
     total: Amounts = {}
     for container in pod.spec.containers:
         _add(total, amounts_of(container))
+    if not pod.spec.init_containers:
+        return total
     sidecars: Amounts = {}
     peak: Amounts = {}
     for container in pod.spec.init_containers:
@@ -100,8 +102,9 @@ def aggregate(pod: Pod, amounts_of: Callable[[Container], Mapping[str, Quantity]
 
 
 def _add(total: Amounts, amounts: Mapping[str, Quantity]) -> None:
+    """Add amounts; negative ones, which the API refuses, never make room."""
     for name, amount in amounts.items():
-        total[name] = total.get(name, 0) + amount.nano
+        total[name] = total.get(name, 0) + max(0, amount.nano)
 
 
 def pod_level(pod: Pod) -> Amounts:
@@ -169,8 +172,10 @@ def _use(pods: Iterable[Pod]) -> tuple[Amounts, Amounts]:
     for pod in pods:
         if is_finished(pod):
             continue
-        for total, statuses in ((plain, ()), (whole, _statuses(pod))):
-            for name, nano in footprint(pod, statuses).items():
+        statuses = _statuses(pod)
+        own = footprint(pod)
+        for total, amounts in ((plain, own), (whole, footprint(pod, statuses) if statuses else own)):
+            for name, nano in amounts.items():
                 total[name] = total.get(name, 0) + nano
     return plain, whole
 

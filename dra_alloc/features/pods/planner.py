@@ -130,9 +130,8 @@ class PodPlanner:
         self._classes = ClassesByResource(self._cluster.classes()) if self._extended else ClassesByResource(())
         self._base = footprint(self._pod)
         self._shapes: dict[tuple[str, ...], _Shape] = {}
-        self._mapped = self._features.DRANodeAllocatableResources and any(
-            device.node_allocatable_resources for item in self._cluster.slices() for device in item.spec.devices
-        )
+        self._last: tuple[str, _Shape | Refusal] | None = None
+        self._mapped = self._features.DRANodeAllocatableResources and self._cluster.has_node_resources()
 
     @property
     def pod(self) -> Pod:
@@ -307,6 +306,12 @@ class PodPlanner:
 
     def _judge(self, node: Node) -> _Shape | Refusal:
         """What the pod asks of a node, unless it cannot run there whatever its devices."""
+        name = node.metadata.name
+        if self._last is None or self._last[0] != name:
+            self._last = name, self._judge_anew(node)
+        return self._last[1]
+
+    def _judge_anew(self, node: Node) -> _Shape | Refusal:
         fault = placement_fault(self._pod, node)
         if fault is not None:
             return Refusal(fault, unresolvable=True)
@@ -366,14 +371,14 @@ class PodPlanner:
         self, shape: _Shape, node: Node
     ) -> Callable[[Sequence[AllocationResult]], tuple[NodeAllocatableResourceClaimStatus, ...] | Refusal]:
         """A function that says what allocations take of the node, or why that is too much (KEP-5517)."""
+        if not self._mapped:
+            return lambda found: ()
         names = _names_by_key(shape)
         models = shape.models
         requested = self._requested(node)
         consumers = {each.claim.metadata.key: each for each in shape.claims}
 
         def judge(found: Sequence[AllocationResult]) -> tuple[NodeAllocatableResourceClaimStatus, ...] | Refusal:
-            if not self._mapped:
-                return ()
             allocated = [AllocatedClaim(key, each, result) for (key, each), result in zip(names, found, strict=True)]
             statuses = claim_statuses(self._pod, allocated, node, self._cluster)
             if not statuses:
@@ -444,7 +449,7 @@ class PodPlanner:
                     allocated.append(claim.metadata.key)
             claims[old_key] = claim
             consumers.append((claim.metadata.key, each.consumer))
-        needed = self._needed(shape, footprint(pod, statuses))
+        needed = self._needed(shape, footprint(pod, statuses) if statuses else self._base)
         return PodPlan(
             pod=attrs.evolve(pod, spec=attrs.evolve(pod.spec, node_name=node.metadata.name)),
             node=node.metadata.name,
