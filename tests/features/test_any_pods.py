@@ -1,0 +1,104 @@
+"""Whatever pods, groups, classes and slices say: planned, committed and released, or refused by the library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import dra_alloc as dra
+from dra_alloc import api
+from dra_alloc.features.quota import quota_usage
+from tests.codec.strategies import objects
+from tests.features.scenes import gpu_class, gpu_node, template
+from tests.robustness.fuzzing import ROOT, changed_documents, documents
+
+EXAMPLES = [
+    [document for path in sorted((ROOT / "examples" / name).glob("*.yaml")) for document in documents(path)]
+    for name in (
+        "prioritized-list",
+        "admin-access",
+        "extended-resources",
+        "workload-claims",
+        "node-allocatable",
+        "binding-conditions",
+        "consumable-capacity",
+    )
+]
+GATES = st.sampled_from([dra.Features(), dra.Features.all(), dra.Features.none()])
+CAREFREE = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    max_examples=80,
+)
+
+
+def refusing(act: Callable[[], Any]) -> Any:
+    """What it gives; an exception that is not one of the library fails the test."""
+    with suppress(dra.DraError):
+        return act()
+    return None
+
+
+def live(cluster: dra.Cluster, features: dra.Features, search: bool) -> None:
+    """Plan, write and end all that is there."""
+    budget = dra.Budget(max_steps=20_000)
+    allocator = dra.Allocator(cluster, features, budget=budget)
+    resources: Any = "search" if search else "check"
+    names = cluster.node_names()
+    for pod in cluster.pods():
+        refusing(lambda pod=pod: allocator.feasible_nodes(pod=pod, node_resources=resources))
+        refusing(lambda pod=pod: allocator.score(pod=pod))
+        if names:
+            refused = refusing(lambda pod=pod: allocator.refusal(pod, names[0]))
+            assert refused is None or str(refused)
+    for group in cluster.pod_groups():
+        with cluster.fork() as trial:
+            there = dra.Allocator(trial, features, budget=budget)
+            plan = refusing(lambda group=group, there=there: there.allocate_group(group, max_tries=50))
+            if plan is not None:
+                refusing(lambda plan=plan, trial=trial: trial.commit(plan))
+                plan.to_dict()
+    for pod in cluster.pods():
+        plan = refusing(lambda pod=pod: allocator.allocate_pod(pod, node_resources=resources))
+        if plan is None:
+            continue
+        plan.to_dict() if features.DRAOptionalNodeOperations else refusing(plan.to_dict)
+        before = [*cluster]
+        try:
+            cluster.commit(plan)
+        except dra.Conflict:
+            assert [*cluster] == before
+    for namespace in {pod.metadata.namespace or "default" for pod in cluster.pods()}:
+        quota_usage(cluster.pods(), cluster.claims(), cluster.classes(), namespace=namespace, features=features)
+    for pod in cluster.pods():
+        refusing(lambda pod=pod: cluster.release(pod))
+    for group in cluster.pod_groups():
+        refusing(lambda group=group: cluster.release(group))
+
+
+@CAREFREE
+@given(changed_documents(EXAMPLES), GATES, st.booleans())
+def test_examples_that_went_wrong(found: list[Any], features: dra.Features, search: bool) -> None:
+    loaded = refusing(lambda: dra.load(found))
+    if loaded is not None:
+        live(dra.Cluster.from_objects(loaded), features, search)
+
+
+@CAREFREE
+@given(
+    st.lists(objects(api.Pod), max_size=2),
+    st.lists(objects(api.PodGroup), max_size=1),
+    st.lists(objects(api.ResourceSlice), max_size=2),
+    objects(api.Node),
+    GATES,
+    st.booleans(),
+)
+def test_any_objects(
+    pods: list[Any], groups: list[Any], slices: list[Any], node: Any, features: dra.Features, search: bool
+) -> None:
+    here = [*gpu_node("n1", "a", "b"), gpu_class(resource="example.com/gpu"), template("t")]
+    live(dra.Cluster.from_objects([*here, *pods, *groups, *slices, node]), features, search)
