@@ -84,6 +84,7 @@ cdef struct Alternative:
     int64_t n  # devices to take; for `every`, set for the place
     cbool every
     cbool privileged
+    int32_t list  # of its candidates
     vector[int32_t] constraints
     vector[int32_t] tables  # value table for each of these
 
@@ -447,12 +448,14 @@ cdef class Search:
     cdef vector[int32_t] selected  # by slot
     # What the place makes of the question
     cdef vector[Slot] slots
-    cdef vector[vector[vector[int32_t]]] candidates  # by slot and alternative, in order
+    cdef vector[vector[int32_t]] candidates  # by number of the list, in order; alternatives that ask alike share one
     cdef vector[cbool] clean  # by slot: cannot end in an error
     cdef vector[cbool] limited  # by claim: may come to more devices than allowed
     # The order of the search, and what holds from a place in it on
     cdef vector[int32_t] order
     cdef vector[int32_t] clean_until  # first position ≥ i that is not clean
+    cdef vector[int32_t] first_of_claim  # by claim: positions of its slots are between these
+    cdef vector[int32_t] last_of_claim
     cdef bint heavy
     cdef bint enumerate
     cdef object visitor
@@ -476,6 +479,7 @@ cdef class Search:
     # Bounds: kinds of demand
     cdef vector[int32_t] kind_of_slot
     cdef vector[uint64_t] kinds_of_device
+    cdef vector[Row*] rows_of_lists  # by list of candidates: the only row among them, or NULL
     cdef int kinds
     cdef readonly int64_t bounds_tried
     cdef readonly int64_t states_remembered
@@ -613,14 +617,11 @@ cdef class Search:
     # -- preparation -------------------------------------------------------------------------------------------------
 
     cdef void _prepare(self) noexcept nogil:
-        cdef size_t s, a, c, i
+        cdef size_t s, a, c
         cdef Alternative* alternative
-        cdef vector[vector[int32_t]] lists
         cdef vector[int32_t] found
-        cdef uint8_t code
         cdef cbool ok
-        cdef int64_t most, total
-        cdef Device* device
+        cdef int64_t most
         cdef vector[vector[int32_t]] no_values
         self.owners.assign(self.devices.size(), 0)
         self.shares.assign(self.devices.size(), 0)
@@ -632,47 +633,60 @@ cdef class Search:
         self.limited.assign(self.tables.claims, False)
         self.room_before = self.room
         cdef vector[int64_t] totals
+        cdef vector[cbool] safe  # by list
+        cdef unordered_map[string, int32_t] lists
+        cdef string key
         totals.assign(self.tables.claims, 0)
         for s in range(self.slots.size()):
-            lists.clear()
             ok = True
             most = 0
             for a in range(self.slots[s].alternatives.size()):
                 alternative = &self.slots[s].alternatives[a]
-                found.clear()
-                for i in range(self.devices.size()):
-                    device = &self.devices[i]
-                    code = device.row.code[alternative.type]
-                    if code == OK and device.elsewhere:
-                        code = NO
-                    elif code != BROKEN and device.elsewhere:
-                        code = NO
-                    if code == NO:
-                        continue
-                    if code == USELESS:
-                        continue
-                    if code == SMALL and (alternative.every or not self._may_break(device, alternative)):
-                        continue
-                    if code == BARRED and not alternative.every:
-                        continue
-                    if device.busy and not alternative.privileged and not alternative.every:
-                        continue
-                    if code == BROKEN or code == MALFORMED:
-                        ok = False
-                    if self._may_break(device, alternative):
-                        ok = False
-                    if alternative.every and alternative.constraints.size() > 0:
-                        ok = False
-                    found.push_back(<int32_t>i)
+                key.clear()
+                put(key, alternative.type)
+                put(key, (1 if alternative.every else 0) | (2 if alternative.privileged else 0)
+                    | (4 if alternative.constraints.size() > 0 else 0))
+                for c in range(alternative.tables.size()):
+                    put(key, alternative.tables[c])
+                if lists.count(key) == 0:
+                    lists[key] = <int32_t>self.candidates.size()
+                    safe.push_back(self._list_candidates(alternative, found))
+                    self.candidates.push_back(found)
+                alternative.list = lists[key]
+                ok = ok and safe[alternative.list]
                 if alternative.every:
-                    alternative.n = found.size()
+                    alternative.n = self.candidates[alternative.list].size()
                 most = max(most, alternative.n)
-                lists.push_back(found)
-            self.candidates.push_back(lists)
             self.clean.push_back(ok)
             totals[self.slots[s].claim] += most
         for c in range(totals.size()):
             self.limited[c] = totals[c] > self.tables.limit
+
+    cdef cbool _list_candidates(self, Alternative* alternative, vector[int32_t]& found) noexcept nogil:
+        """Devices that an alternative may look at in earnest. Whether none of them can end in an error."""
+        cdef size_t i
+        cdef uint8_t code
+        cdef Device* device
+        cdef cbool ok = True
+        found.clear()
+        for i in range(self.devices.size()):
+            device = &self.devices[i]
+            code = device.row.code[alternative.type]
+            if code == NO or code == USELESS or (device.elsewhere and code != BROKEN):
+                continue
+            if code == SMALL and (alternative.every or not self._may_break(device, alternative)):
+                continue
+            if not alternative.every and (code == BARRED or (device.busy and not alternative.privileged)):
+                continue
+            if (
+                code == BROKEN
+                or code == MALFORMED
+                or self._may_break(device, alternative)
+                or (alternative.every and alternative.constraints.size() > 0)
+            ):
+                ok = False
+            found.push_back(<int32_t>i)
+        return ok
 
     cdef bint _may_break(self, Device* device, Alternative* alternative) noexcept nogil:
         cdef size_t c
@@ -689,7 +703,7 @@ cdef class Search:
         result = []
         cdef int32_t kind = self.slots[slot].alternatives[alternative].type
         cdef int32_t i
-        for i in self.candidates[slot][alternative]:
+        for i in self.candidates[self.slots[slot].alternatives[alternative].list]:
             result.append((self.devices[i].pool, self.devices[i].index, self.devices[i].row.code[kind]))
         return result
 
@@ -712,12 +726,25 @@ cdef class Search:
             self.devices[d].last = -1
         for d in range(self.blocks.size()):
             self.blocks[d].last = -1
-        cdef int32_t device
-        for i in range(<int32_t>order.size()):
-            for a in range(self.candidates[order[i]].size()):
-                for device in self.candidates[order[i]][a]:
-                    self.devices[device].last = i
-                    if self.devices[device].block >= 0:
+        cdef int32_t device, number, claim
+        cdef vector[cbool] done
+        done.assign(self.candidates.size(), False)
+        self.first_of_claim.assign(self.tables.claims, 0)
+        self.last_of_claim.assign(self.tables.claims, -1)
+        for i in range(<int32_t>order.size() - 1, -1, -1):
+            claim = self.slots[order[i]].claim
+            self.first_of_claim[claim] = i
+            if self.last_of_claim[claim] < 0:
+                self.last_of_claim[claim] = i
+            for a in range(self.slots[order[i]].alternatives.size()):
+                number = self.slots[order[i]].alternatives[a].list
+                if done[number]:
+                    continue
+                done[number] = True
+                for device in self.candidates[number]:
+                    if self.devices[device].last < 0:
+                        self.devices[device].last = i
+                    if self.devices[device].block >= 0 and self.blocks[self.devices[device].block].last < 0:
                         self.blocks[self.devices[device].block].last = i
 
     cdef inline bint _clean_from(self, int32_t i) noexcept nogil:
@@ -1145,7 +1172,7 @@ cdef class Search:
         """The devices of one alternative from the k-th on, from place `start` of its candidates on; then what follows."""
         cdef int32_t s = self.order[i]
         cdef Alternative* alternative = &self.slots[s].alternatives[a]
-        cdef vector[int32_t]* candidates = &self.candidates[s][a]
+        cdef vector[int32_t]* candidates = &self.candidates[alternative.list]
         cdef size_t place, end
         cdef int32_t d
         cdef int result
@@ -1359,7 +1386,7 @@ cdef class Search:
                 break
         if best < 0:
             return -1
-        for d in self.candidates[s][a]:
+        for d in self.candidates[alternative.list]:
             if self._in_use(d, s, alternative):
                 continue
             values = self.devices[d].row.values[alternative.tables[best]]
@@ -1391,6 +1418,14 @@ cdef class Search:
         cdef size_t s, a, c
         cdef Alternative* alternative
         cdef int32_t d
+        self.rows_of_lists.assign(self.candidates.size(), NULL)
+        for s in range(self.candidates.size()):
+            for a in range(self.candidates[s].size()):
+                if self.devices[self.candidates[s][a]].row != self.devices[self.candidates[s][0]].row:
+                    break
+            else:
+                if not self.candidates[s].empty():
+                    self.rows_of_lists[s] = self.devices[self.candidates[s][0]].row
         self.kind_of_slot.assign(self.slots.size(), -1)
         self.kinds_of_device.assign(self.devices.size(), 0)
         for s in range(self.slots.size()):
@@ -1407,9 +1442,13 @@ cdef class Search:
         self.kinds = <int>interner.numbers.size()
         if self.kinds > MAX_BOUND_KINDS:
             return
+        cdef uint64_t done = 0
         for s in range(self.slots.size()):
-            for a in range(self.candidates[s].size()):
-                for d in self.candidates[s][a]:
+            if done >> self.kind_of_slot[s] & 1:
+                continue
+            done |= <uint64_t>1 << self.kind_of_slot[s]
+            for a in range(self.slots[s].alternatives.size()):
+                for d in self.candidates[self.slots[s].alternatives[a].list]:
                     self.kinds_of_device[d] |= <uint64_t>1 << self.kind_of_slot[s]
 
     cdef bint _hopeless(self, int32_t i, int32_t a, int64_t k) noexcept nogil:
@@ -1502,9 +1541,10 @@ cdef class Search:
         cdef size_t q, x
         cdef int64_t total = 0
         cdef int32_t values_seen = 0
-        for p in range(i, <int32_t>self.order.size()):
+        cdef int32_t claim = self.tables.constraints[c].claim
+        for p in range(max(i, self.first_of_claim[claim]), self.last_of_claim[claim] + 1):
             s = self.order[p]
-            if needs[p] > 0 and self.slots[s].claim == self.tables.constraints[c].claim and self._covered(s, c, table):
+            if needs[p] > 0 and self.slots[s].claim == claim and self._covered(s, c, table):
                 covered.push_back(p)
                 tables.push_back(table)
                 total += needs[p]
@@ -1587,24 +1627,19 @@ cdef class Search:
     cdef bint _room_hopeless(self, int32_t i, vector[int64_t]& needs) noexcept nogil:
         """Sums of shares: over slots that only devices of one own column in one unit can serve, amounts against room."""
         # Own columns are in units of their row; they are comparable only between devices of equal rows.
-        cdef int32_t p, s, d
+        cdef int32_t p, s, d, number
         cdef size_t a, j
         cdef Row* row = NULL
         cdef vector[int64_t] wanted
         cdef vector[int64_t] there
-        cdef vector[cbool] counted
+        cdef vector[cbool] counted, done
         cdef int64_t least
-        cdef bint same
         if i >= <int32_t>self.order.size():
             return False
         # The row of the first candidate ahead; slots with any other row among their candidates are left out.
         for p in range(i, <int32_t>self.order.size()):
             if needs[p] > 0:
-                s = self.order[p]
-                for a in range(self.candidates[s].size()):
-                    if self.candidates[s][a].size() > 0:
-                        row = self.devices[self.candidates[s][a][0]].row
-                        break
+                row = self._only_row(self.order[p])
                 if row != NULL:
                     break
         if row == NULL or not row.multi or row.room.empty():
@@ -1612,19 +1647,10 @@ cdef class Search:
         wanted.assign(row.room.size(), 0)
         there.assign(row.room.size(), 0)
         counted.assign(self.devices.size(), False)
+        done.assign(self.candidates.size(), False)
         for p in range(i, <int32_t>self.order.size()):
-            if needs[p] <= 0:
-                continue
             s = self.order[p]
-            same = True
-            for a in range(self.candidates[s].size()):
-                for d in self.candidates[s][a]:
-                    if self.devices[d].row != row:
-                        same = False
-                        break
-                if not same:
-                    break
-            if not same:
+            if needs[p] <= 0 or self._only_row(s) != row:
                 continue
             for j in range(row.room.size()):
                 least = HUGE
@@ -1632,8 +1658,12 @@ cdef class Search:
                     least = min(least, row.amounts[self.slots[s].alternatives[a].type * row.room.size() + j])
                 if least > 0 and needs[p] < HUGE // (least + 1) and wanted[j] < HUGE:
                     wanted[j] += needs[p] * least
-            for a in range(self.candidates[s].size()):
-                for d in self.candidates[s][a]:
+            for a in range(self.slots[s].alternatives.size()):
+                number = self.slots[s].alternatives[a].list
+                if done[number]:
+                    continue
+                done[number] = True
+                for d in self.candidates[number]:
                     if counted[d]:
                         continue
                     counted[d] = True
@@ -1645,6 +1675,19 @@ cdef class Search:
             if wanted[j] < HUGE and there[j] < HUGE and wanted[j] > there[j]:
                 return True
         return False
+
+    cdef Row* _only_row(self, int32_t s) noexcept nogil:
+        """The row that all candidates of a slot have in common, NULL if there is none."""
+        cdef size_t a
+        cdef Row* row = NULL
+        for a in range(self.slots[s].alternatives.size()):
+            if self.rows_of_lists[self.slots[s].alternatives[a].list] == NULL:
+                return NULL
+            if row == NULL:
+                row = self.rows_of_lists[self.slots[s].alternatives[a].list]
+            elif row != self.rows_of_lists[self.slots[s].alternatives[a].list]:
+                return NULL
+        return row
 
     cdef int64_t _servings(self, int32_t d) noexcept nogil:
         # How many requests a shared device could serve, by the smallest amount any type asks of a column.
@@ -1769,8 +1812,8 @@ cdef class Search:
         cdef vector[int32_t] parent
         cdef int32_t s, root
         cdef size_t a, c, d
-        cdef vector[int32_t] of_device, of_block, of_constraint, of_claim
-        cdef int32_t device
+        cdef vector[int32_t] of_device, of_block, of_constraint, of_claim, of_list
+        cdef int32_t device, number
         cdef unordered_map[int32_t, int32_t] place
         cdef vector[int32_t] none
         parent.resize(self.slots.size())
@@ -1780,12 +1823,18 @@ cdef class Search:
         of_block.assign(self.blocks.size(), -1)
         of_constraint.assign(self.tables.constraints.size(), -1)
         of_claim.assign(self.tables.claims, -1)
+        of_list.assign(self.candidates.size(), -1)
         for s in range(<int32_t>self.slots.size()):
-            for a in range(self.candidates[s].size()):
-                for device in self.candidates[s][a]:
-                    join(parent, of_device, device, s)
-                    if self.devices[device].block >= 0:
-                        join(parent, of_block, self.devices[device].block, s)
+            for a in range(self.slots[s].alternatives.size()):
+                number = self.slots[s].alternatives[a].list
+                if of_list[number] >= 0 and not self.candidates[number].empty():
+                    join(parent, of_list, number, s)  # who came first has met all its devices
+                else:
+                    of_list[number] = s
+                    for device in self.candidates[number]:
+                        join(parent, of_device, device, s)
+                        if self.devices[device].block >= 0:
+                            join(parent, of_block, self.devices[device].block, s)
                 for c in range(self.slots[s].alternatives[a].constraints.size()):
                     join(parent, of_constraint, self.slots[s].alternatives[a].constraints[c], s)
             if self.limited[self.slots[s].claim]:

@@ -193,7 +193,7 @@ class Allocator:
         if pod is not None:
             if claims is not None:
                 raise ValueError("feasible_nodes takes claims or a pod, not both")
-            planner = self._planner(pod, node_resources=node_resources, cancel=cancel)
+            planner = self._planner(pod, node_resources=node_resources, cancel=cancel, parallel=parallel or 1)
             return planner.feasible(nodes, limit)
         with self.cluster._caches.lock:
             ask = self._ask(() if claims is None else claims)
@@ -319,11 +319,14 @@ class Allocator:
         node_resources: NodeResources = "check",
         declared: bool = False,
         cancel: _core.Cancel | None = None,
+        parallel: int = 1,
     ) -> PodPlanner:
         from dra_alloc.features.pods.planner import PodPlanner, pod_of
 
         model = pod_of(pod, self)
-        return PodPlanner(self, model, node_resources=node_resources, declared=declared, cancel=cancel)
+        return PodPlanner(
+            self, model, node_resources=node_resources, declared=declared, cancel=cancel, parallel=parallel
+        )
 
     def explain(
         self,
@@ -377,13 +380,14 @@ class Allocator:
     def _claims(self, claims: Any) -> tuple[ResourceClaim, ...]:
         if isinstance(claims, (str, ResourceClaim, dict)) or not isinstance(claims, Iterable):
             claims = (claims,)
-        found: list[ResourceClaim] = []
+        found: dict[str, ResourceClaim] = {}
         for claim in claims:
             model = self._claim(claim)
-            if any(model.metadata.key == other.metadata.key for other in found):
-                raise DraError(f"claim {model.metadata.key} is asked for twice")
-            found.append(model)
-        return tuple(found)
+            key = model.metadata.key
+            if key in found:
+                raise DraError(f"claim {key} is asked for twice")
+            found[key] = model
+        return tuple(found.values())
 
     def _claim(self, claim: Any) -> ResourceClaim:
         if isinstance(claim, ResourceClaim):
