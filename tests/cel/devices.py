@@ -83,4 +83,4 @@ def verdict(expression: str, env: DeviceEnv = GPU) -> bool | str:
         assert isinstance(exact, CelError), f"{expression}: {found} against {exact!r}"
         return "error"
     assert exact is found, f"{expression}: {found} against {exact!r}"
-    return found
+    return bool(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
@@ -114,8 +115,13 @@ def test_another_grammar_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     text = grammar.grammar_text()
     assert "optional_expr" in text
     (tmp_path / "cel.lark").write_text("expr : IDENT\n")
-    monkeypatch.setattr(grammar, "files", lambda package: tmp_path)
+    spec = ModuleSpec("celpy", None, is_package=True)
+    spec.submodule_search_locations = [str(tmp_path)]
+    monkeypatch.setattr(grammar, "find_spec", lambda package: spec)
     with pytest.raises(RuntimeError, match="not the expected one"):
+        grammar.grammar_text()
+    monkeypatch.setattr(grammar, "find_spec", lambda package: None)
+    with pytest.raises(RuntimeError, match="not installed"):
         grammar.grammar_text()
 
 
@@ -124,7 +130,7 @@ def test_nothing_heavy_is_imported_before_the_first_expression() -> None:
         "import sys, dra_alloc.cel; "
         "heavy = {'lark', 'celpy', 're2', 'zoneinfo'} & set(sys.modules); "
         "assert not heavy, heavy; "
-        "dra_alloc.cel.compile_selector('true'); assert 'lark' in sys.modules"
+        "dra_alloc.cel.compile_selector('true'); assert 'lark' in sys.modules and 'celpy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
