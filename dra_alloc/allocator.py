@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set, ValuesView
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from datetime import UTC, datetime
@@ -378,7 +378,8 @@ class Allocator:
         return _Ask(found, pending, question, cluster.inventory(self.features))
 
     def _claims(self, claims: Any) -> tuple[ResourceClaim, ...]:
-        if isinstance(claims, (str, ResourceClaim, dict)) or not isinstance(claims, Iterable):
+        # Client objects may be iterable, too: only what is plainly a collection holds several claims.
+        if not isinstance(claims, (list, tuple, Set, ValuesView, Iterator)):
             claims = (claims,)
         found: dict[str, ResourceClaim] = {}
         for claim in claims:
