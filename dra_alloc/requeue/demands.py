@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from itertools import count
 from typing import TYPE_CHECKING
 
 import attrs
 
-from dra_alloc.api import DeviceClass, NodeSelector, PodGroup, ResourceClaim, ResourceClaimSpec, ResourceClaimTemplate
+from dra_alloc.api import (
+    DeviceClass,
+    DeviceRequest,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+    NodeSelector,
+    PodGroup,
+    ResourceClaim,
+    ResourceClaimSpec,
+    ResourceClaimTemplate,
+)
 from dra_alloc.requeue.changes import EVERY
 from dra_alloc.requeue.waiting import Waiting, find, full_key
 from dra_alloc.requeue.wants import Want, Wants
@@ -24,10 +35,11 @@ FAILED = "failed"
 CHOOSY = "choosy"
 PLACELESS = "placeless"
 
-_MAX_SPECS = 4096
+_MAX_SHAPES = 4096
 
 #: What a claim of a pod comes from.
 _Source = ResourceClaim | ResourceClaimTemplate
+_Body = ExactDeviceRequest | DeviceSubRequest
 
 
 @attrs.frozen
@@ -40,9 +52,13 @@ class Overlay:
 
 @attrs.frozen(eq=False)
 class _Demand:
-    """What the spec of a claim demands: by request the wants of its alternatives; and the classes that they name."""
+    """What the spec of a claim demands: by request the wants of its alternatives; and the classes that they name.
+
+    wanted: keys of all wants, with EVERY if one is for all devices. missing: whether a class is not there.
+    """
 
     wants: tuple[tuple[str, tuple[Want, ...]], ...]
+    wanted: tuple[str, ...]
     classes: tuple[str, ...]
     missing: bool
     admin: bool
@@ -64,7 +80,7 @@ class Demands:
     def __init__(self, cluster: Cluster) -> None:
         self.wants = Wants()
         self._cluster = cluster
-        self._of_spec: dict[int, tuple[ResourceClaimSpec, _Demand]] = {}
+        self._demands: dict[object, _Demand] = {}
         self._classes: ClassesByResource | None = None
         self._numbers = count()
         #: Node selectors of allocations other than the name of one node, by number.
@@ -72,7 +88,7 @@ class Demands:
 
     def forget_classes(self) -> None:
         """A class came, went or changed."""
-        self._of_spec.clear()
+        self._demands.clear()
         self._classes = None
 
     def keys(self, pod: Waiting) -> list[str]:
@@ -82,7 +98,7 @@ class Demands:
             keys[FAILED] = None
         for _, claim, template in pod.claims:
             if claim:
-                keys[f"claim {pod.namespace}/{claim}"] = None
+                keys[f"claim {claim}"] = None
             else:
                 keys[f"owner {pod.namespace}/{pod.name}"] = None
                 keys[f"template {pod.namespace}/{template}"] = None
@@ -101,7 +117,7 @@ class Demands:
         for entry, name, template in pod.claims:
             item: _Source | None
             if name:
-                item = self._claim(pod.namespace, name, overlay)
+                item = self._claim(name, overlay)
                 if item is not None and (template or not entry) and not pod.owns(item):
                     return None
             else:
@@ -111,11 +127,11 @@ class Demands:
             found.append(item)
         return found
 
-    def _claim(self, namespace: str, name: str, overlay: Overlay | None) -> ResourceClaim | None:
-        if overlay is not None and overlay.key == f"{namespace}/{name}":
+    def _claim(self, key: str, overlay: Overlay | None) -> ResourceClaim | None:
+        if overlay is not None and overlay.key == key:
             return overlay.claim
-        found = find(self._cluster, "ResourceClaim", namespace, name)
-        return found if isinstance(found, ResourceClaim) else None
+        found: ResourceClaim | None = find(self._cluster, "ResourceClaim", key)
+        return found
 
     def _made(self, pod: Waiting, entry: str, template: str, overlay: Overlay | None) -> _Source | None:
         """The claim made for a claim of the pod that the pod does not know yet, or else its template."""
@@ -126,76 +142,82 @@ class Demands:
                 if pod.made_for(claim, entry) and (overlay is None or overlay.key != full_key(claim.metadata)):
                     return claim
         if pod.group:
-            group = find(self._cluster, "PodGroup", pod.namespace, pod.group)
-            status = group.status if isinstance(group, PodGroup) else None
+            group: PodGroup | None = find(self._cluster, "PodGroup", f"{pod.namespace}/{pod.group}")
+            status = group.status if group is not None else None
             for recorded in status.resource_claim_statuses if status is not None else ():
                 if recorded.name == entry and recorded.resource_claim_name:
-                    return self._claim(pod.namespace, recorded.resource_claim_name, overlay)
-        found = find(self._cluster, "ResourceClaimTemplate", pod.namespace, template)
-        return found if isinstance(found, ResourceClaimTemplate) else None
+                    return self._claim(f"{pod.namespace}/{recorded.resource_claim_name}", overlay)
+        found: ResourceClaimTemplate | None = find(
+            self._cluster, "ResourceClaimTemplate", f"{pod.namespace}/{template}"
+        )
+        return found
 
     def _demand(self, pod: Waiting, claims: list[_Source], keys: dict[str, None]) -> None:
-        places: dict[str, None] = {}
-        wanted: dict[str, None] = {}
+        wanted: list[str] = []
         missing = False
         for claim in claims:
-            spec = claim.spec
-            if isinstance(claim, ResourceClaim) and claim.status is not None and claim.status.allocation is not None:
-                if claim.status.allocation.node_selector is not None:
-                    places[self._place(claim.status.allocation.node_selector)] = None
-                continue
-            demand = self._of(spec if isinstance(spec, ResourceClaimSpec) else spec.spec)
+            if isinstance(claim, ResourceClaim):
+                if claim.status is not None and claim.status.allocation is not None:
+                    if claim.status.allocation.node_selector is not None:
+                        wanted.append(self._place(claim.status.allocation.node_selector))
+                    continue
+                demand = self._of(claim.spec)
+            else:
+                demand = self._of(claim.spec.spec)
             missing = missing or demand.missing
             for name in demand.classes:
-                keys[f"class {name}"] = None
+                keys[name] = None
             if demand.admin:
                 keys[f"admin {pod.namespace}"] = None
-            blocking = None if pod.blocking is None else pod.blocking.get(claim.metadata.key, ())
-            for request, wants in demand.wants:
-                for want in wants:
-                    if want.every:
-                        wanted[EVERY] = None
-                    if blocking is None or request in blocking:
-                        wanted[want.key] = None
+            if pod.blocking is None:
+                wanted += demand.wanted
+            else:
+                wanted += _narrowed(demand, pod.blocking.get(full_key(claim.metadata), ()))
         for resource in pod.resources:
             found = self._class_of(resource)
             if found is not None:
                 keys[f"class {found.metadata.name}"] = None
-                wanted[self.wants.of_class(found).key] = None
+                wanted.append(self.wants.of_class(found).key)
         if missing:
             return  # nothing but the class can help
-        if not wanted and not places:
-            wanted[PLACELESS] = None
-        keys.update(wanted)
-        keys.update(places)
+        if not wanted:
+            wanted.append(PLACELESS)
+        for key in wanted:
+            keys[key] = None
         if pod.choosy:
             keys[CHOOSY] = None
-            keys.update(dict.fromkeys(map(chosen, (*wanted, *places))))
+            keys.update(dict.fromkeys(map(chosen, wanted)))
 
     def _of(self, spec: ResourceClaimSpec) -> _Demand:
-        known = self._of_spec.get(id(spec))
-        if known is not None:
-            return known[1]
+        shape = tuple([(request.name, _shape(request)) for request in spec.devices.requests])
+        demand = self._demands.get(shape)
+        if demand is None:
+            if len(self._demands) >= _MAX_SHAPES:
+                self._demands.clear()
+            demand = self._demands[shape] = self._compile(spec)
+        return demand
+
+    def _compile(self, spec: ResourceClaimSpec) -> _Demand:
         wants: list[tuple[str, tuple[Want, ...]]] = []
+        wanted: dict[str, None] = {}
         classes: dict[str, None] = {}
         missing = admin = False
         for request in spec.devices.requests:
             alternatives = []
-            for body in request.first_available or ((request.exactly,) if request.exactly is not None else ()):
-                classes[body.device_class_name] = None
+            for body in _bodies(request):
+                classes[f"class {body.device_class_name}"] = None
                 found = self._cluster.get("DeviceClass", body.device_class_name)
-                if isinstance(found, DeviceClass):
-                    want = self.wants.of(found, body)
-                    alternatives.append(want)
-                    admin = admin or want.admin
-                else:
+                if not isinstance(found, DeviceClass):
                     missing = True
+                    continue
+                want = self.wants.of(found, body)
+                alternatives.append(want)
+                admin = admin or want.admin
+                wanted[want.key] = None
+                if want.every:
+                    wanted[EVERY] = None
             wants.append((request.name, tuple(alternatives)))
-        demand = _Demand(tuple(wants), tuple(classes), missing, admin)
-        if len(self._of_spec) >= _MAX_SPECS:
-            self._of_spec.clear()
-        self._of_spec[id(spec)] = spec, demand  # the spec is kept, so that its id stays its own
-        return demand
+        return _Demand(tuple(wants), tuple(wanted), tuple(classes), missing, admin)
 
     def _place(self, selector: NodeSelector) -> str:
         """The key of the pods that a claim binds to the nodes of a selector."""
@@ -216,3 +238,36 @@ class Demands:
 
             self._classes = ClassesByResource(self._cluster.classes())
         return self._classes.get(resource)
+
+
+def _bodies(request: DeviceRequest) -> tuple[_Body, ...]:
+    """The request, or its alternatives."""
+    return request.first_available or ((request.exactly,) if request.exactly is not None else ())
+
+
+def _shape(request: DeviceRequest) -> tuple[object, ...]:
+    """What decides about the wants of a request, cheap to compare: claims made from one template are equal in it."""
+    return tuple(
+        [
+            (
+                body.device_class_name,
+                tuple([selector.cel.expression if selector.cel is not None else None for selector in body.selectors]),
+                body.allocation_mode,
+                getattr(body, "admin_access", None),
+                body.tolerations,
+                body.derived_attributes,
+                None if body.capacity is None else tuple(body.capacity.requests.items()),
+            )
+            for body in _bodies(request)
+        ]
+    )
+
+
+def _narrowed(demand: _Demand, requests: Collection[str]) -> Iterator[str]:
+    """The keys of the wants of some requests."""
+    for name, wants in demand.wants:
+        for want in wants:
+            if want.every:
+                yield EVERY
+            if name in requests:
+                yield want.key

@@ -270,8 +270,8 @@ class RequeueIndex:
         gone: dict[PoolKey, list[str]] = {}
         keys: set[str] = set()
         for _, name, _ in Waiting(pod, None, 0).claims:
-            claim = find(self.cluster, "ResourceClaim", pod.metadata.namespace or "default", name) if name else None
-            if isinstance(claim, ResourceClaim) and _reserved_for_alone(claim, pod):
+            claim: ResourceClaim | None = find(self.cluster, "ResourceClaim", name) if name else None
+            if claim is not None and _reserved_for_alone(claim, pod):
                 keys.update(_claim_keys(claim))
                 for pool, names in _by_pool(_held(claim), frozenset()).items():
                     gone.setdefault(pool, []).extend(names)

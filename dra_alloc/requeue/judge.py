@@ -59,11 +59,36 @@ class Row:
 
 
 @attrs.frozen(eq=False)
+class _Selector:
+    """A selector: its program, or the error that it does not compile with. only: it has no terms but `equal`."""
+
+    program: Program | CelError
+    equal: tuple[Equality, ...] = ()
+    only: bool = False
+
+    def verdict(self, env: DeviceEnv | CelError) -> bool | CelError:
+        """Whether the selector is true of a device. Most are decided by their equalities alone."""
+        if not self.equal or isinstance(env, CelError):
+            return _verdict(self.program, env)
+        certain = self.only
+        for need in self.equal:
+            if need.path == DRIVER:
+                value: object = env.driver
+            else:
+                value = env.attributes.find(need.path[0]).get(need.path[1])
+            if type(value) not in (str, int, bool):
+                certain = False  # to compare it may be an error, if no other term is false
+            elif type(value) is not type(need.value) or value != need.value:
+                return False
+        return True if certain else _verdict(self.program, env)
+
+
+@attrs.frozen(eq=False)
 class _Compiled:
-    """A want with its programs, or the errors that they do not compile with."""
+    """A want with its selectors and derived attributes."""
 
     want: Want
-    selectors: tuple[Program | CelError, ...]
+    selectors: tuple[_Selector, ...]
     derived: tuple[Program | CelError, ...]
 
 
@@ -205,19 +230,16 @@ class Judge:
 
     def _take_in(self, want: Want) -> None:
         lists = self.features.DRAListTypeAttributes
-        selectors = tuple(_compile(expression, lists) for expression in want.expressions)
+        selectors = tuple([_selector(expression, lists) for expression in want.expressions])
         derived: tuple[Program | CelError, ...] = ()
         if self.features.DRADerivedAttributes:
-            derived = tuple(_compile_derived(expression) for expression in want.derived)
-        for program in (*selectors, *derived):
+            derived = tuple([_compile_derived(expression) for expression in want.derived])
+        for program in (*(selector.program for selector in selectors), *derived):
             if isinstance(program, Program):
                 self._whole = self._whole or program.reads.whole
                 self._columns.update(dict.fromkeys(sorted(program.reads.attributes)))
-        needs = [equalities(program) for program in selectors if isinstance(program, Program)]
-        if any(isinstance(program, CelError) for program in selectors):
-            needs = []
-        self._serving.add(want.number, [need for found, _ in needs for need in found])
-        self._breaking.add(want.number, _safe_needs(needs))
+        self._serving.add(want.number, [need for selector in selectors for need in selector.equal])
+        self._breaking.add(want.number, _safe_needs(selectors))
         if derived or want.capacity:
             self._fragile.add(want.number)
         self._compiled.append(_Compiled(want, selectors, derived))
@@ -229,25 +251,26 @@ class Judge:
         self._of_table = {}
 
 
-def _safe_needs(needs: Sequence[tuple[tuple[Equality, ...], bool]]) -> list[Equality]:
-    """The needs without which there is not even an error.
+def _safe_needs(selectors: Sequence[_Selector]) -> list[Equality]:
+    """The equalities without which there is not even an error.
 
     Selectors are evaluated in order, up to the first that is not true. One that only compares the driver is never an
     error; of the others the first decides, and what comes after it may not be reached.
     """
     found: list[Equality] = []
-    for equal, nothing_else in needs:
-        found += equal
-        if not nothing_else or any(need.path != DRIVER for need in equal):
+    for selector in selectors:
+        found += selector.equal
+        if not selector.only or any(need.path != DRIVER for need in selector.equal):
             break
     return found
 
 
-def _compile(expression: str, lists: bool) -> Program | CelError:
+def _selector(expression: str, lists: bool) -> _Selector:
     try:
-        return compile_selector(expression, list_attributes=lists)
+        program = compile_selector(expression, list_attributes=lists)
     except CelError as error:
-        return error.with_traceback(None)
+        return _Selector(error.with_traceback(None))
+    return _Selector(program, *equalities(program))
 
 
 def _compile_derived(expression: str) -> Program | CelError:
@@ -269,10 +292,15 @@ def _value(program: Program | CelError, env: DeviceEnv | CelError) -> object:
         return error.with_traceback(None)
 
 
-def _passes(programs: Sequence[Program | CelError], env: DeviceEnv | CelError) -> bool | CelError:
+def _verdict(program: Program | CelError, env: DeviceEnv | CelError) -> bool | CelError:
+    value = _value(program, env)
+    return value if isinstance(value, CelError) else value is True
+
+
+def _passes(selectors: Sequence[_Selector], env: DeviceEnv | CelError) -> bool | CelError:
     """The verdict of all selectors, up to the first that is not true."""
-    for program in programs:
-        verdict = _value(program, env)
+    for selector in selectors:
+        verdict = selector.verdict(env)
         if verdict is not True:
-            return verdict if isinstance(verdict, CelError) else False
+            return verdict
     return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dra_alloc.api import ObjectMeta, Pod, ResourceClaim
 from dra_alloc.requeue.reasons import Blocking, is_error, requests_blocking
@@ -21,8 +21,8 @@ _GROUP_API = "scheduling.k8s.io"
 class Waiting:
     """A pod that waits.
 
-    key: as in the cluster. namespace: "default" for none. claims: (name in the pod, claim or "", template or "") of
-    each claim; the claim of a template is empty as long as the pod does not know it. group: its PodGroup or "".
+    key: as in the cluster. namespace: "default" for none. claims: (name in the pod, key of the claim or "", template
+    or "") of each; the claim of a template is empty as long as the pod does not know it. group: its PodGroup or "".
     resources: names of its extended resources. choosy: whether labels of nodes matter to it. failed: whether its
     attempt ended with an error. blocking: see reasons.py; None if nothing is known.
     """
@@ -41,12 +41,15 @@ class Waiting:
         claims = []
         for entry in spec.resource_claims:
             if entry.resource_claim_name:
-                claims.append((entry.name, entry.resource_claim_name, ""))
-            elif made.get(entry.name, "") is not None:  # else the controller has noted that no claim is needed
-                claims.append((entry.name, made.get(entry.name) or "", entry.resource_claim_template_name or ""))
+                claims.append((entry.name, f"{self.namespace}/{entry.resource_claim_name}", ""))
+                continue
+            name = made.get(entry.name, "")
+            if name is not None:  # else the controller has noted that no claim is needed
+                key = f"{self.namespace}/{name}" if name else ""
+                claims.append((entry.name, key, entry.resource_claim_template_name or ""))
         special = status.extended_resource_claim_status if status is not None else None
         if special is not None:
-            claims.append(("", special.resource_claim_name, ""))
+            claims.append(("", f"{self.namespace}/{special.resource_claim_name}", ""))
         self.claims = tuple(claims)
         self.group = (spec.scheduling_group.pod_group_name or "") if spec.scheduling_group is not None else ""
         self.resources = _extended_resources(pod) if special is None else ()
@@ -94,11 +97,11 @@ def full_key(metadata: ObjectMeta) -> str:
     return f"{metadata.namespace or 'default'}/{metadata.name}"
 
 
-def find(cluster: Cluster, kind: str, namespace: str, name: str) -> object | None:
-    """An object of a namespace; one without namespace is in `default`."""
-    found: object | None = cluster.get(kind, f"{namespace}/{name}")
-    if found is None and namespace == "default":
-        found = cluster.get(kind, name)
+def find(cluster: Cluster, kind: str, key: str) -> Any:
+    """The object of a kind with a key `namespace/name`, or None; one without namespace is in `default`."""
+    found = cluster.get(kind, key)
+    if found is None and key.startswith("default/"):
+        found = cluster.get(kind, key.removeprefix("default/"))
     return found
 
 
