@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set, ValuesView
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from copy import copy
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from dra_alloc import _core
+from dra_alloc._collector import paused_collector
 from dra_alloc.api import AllocationResult, Node, Pod, ResourceClaim
 from dra_alloc.cluster import Cluster
 from dra_alloc.errors import AllocationError, BudgetExceeded, Cancelled, DraError
@@ -47,6 +49,9 @@ _NO, _YES, _FAULTY, _UNKNOWN = 0, 1, 2, 255
 
 _MAX_QUESTIONS = 256
 _MAX_VERDICTS = 1 << 16
+
+#: So many nodes make enough objects for the garbage collector to be in the way.
+_MANY = 100
 
 #: What looking at one answer counts as, in steps of the budget.
 _ANSWER_STEPS = 1000
@@ -795,24 +800,22 @@ class Allocator:
             known.clear()
         nodes = self.cluster._objects["Node"]
         deadline = self._deadline()
-        if parallel <= 1:
-            for number in numbers:
-                if verdicts[number] == _UNKNOWN:
-                    node = nodes[order[number]]
-                    signature = self._signature(ask, ask.inventory.view(node))
-                    verdict = known.get(signature)
-                    if verdict is None:
-                        verdict = known[signature] = self._verdict(ask, node, deadline, cancel)
-                    verdicts[number] = verdict
-            return
         waiting: dict[tuple[object, ...], list[int]] = {}
-        for number in numbers:
-            if verdicts[number] == _UNKNOWN:
-                signature = self._signature(ask, ask.inventory.view(nodes[order[number]]))
-                if signature in known:
-                    verdicts[number] = known[signature]
-                else:
+        with paused_collector() if len(numbers) > _MANY else nullcontext():
+            for number in numbers:
+                if verdicts[number] != _UNKNOWN:
+                    continue
+                node = nodes[order[number]]
+                signature = self._signature(ask, ask.inventory.view(node))
+                verdict = known.get(signature)
+                if verdict is not None:
+                    verdicts[number] = verdict
+                elif parallel > 1:
                     waiting.setdefault(signature, []).append(number)
+                else:
+                    verdicts[number] = known[signature] = self._verdict(ask, node, deadline, cancel)
+        if not waiting:
+            return
         places = {each[0]: self._place(ask, nodes[order[each[0]]]) for each in waiting.values()}
         with ThreadPoolExecutor(parallel) as pool:
             outcomes = {

@@ -6,10 +6,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import attrs
 
+from dra_alloc._collector import paused_collector
 from dra_alloc._cow import CowMap
 from dra_alloc.api import (
     AllocationResult,
@@ -32,6 +33,9 @@ from dra_alloc.events import Event
 from dra_alloc.gates import Features
 from dra_alloc.inventory import Holding, Inventory, PoolKey, PoolTable, compile_state
 from dra_alloc.rules import qualified
+
+if TYPE_CHECKING:
+    from dra_alloc.features.noderesources import NodeUse
 
 __all__ = ["Cluster"]
 
@@ -75,7 +79,7 @@ class Cluster:
         self._mapped_pools: CowMap[PoolKey, bool] = CowMap()
         self._claims_of_owner: CowMap[str, tuple[str, ...]] = CowMap()
         self._pods_of_node: CowMap[str, tuple[str, ...]] = CowMap()
-        self._use_of_node: CowMap[str, Any] = CowMap()
+        self._use_of_node: CowMap[str, NodeUse] = CowMap()
         self._order: tuple[str, ...] | None = None
         self._places: tuple[tuple[str, ...], dict[str, int]] | None = None
         self._rules: tuple[DeviceTaintRule, ...] | None = None
@@ -95,7 +99,8 @@ class Cluster:
         Raises DecodeError for what is not a Kubernetes object that the library knows.
         """
         cluster = cls()
-        cluster._fill([_model(item) for item in objects])
+        with paused_collector():
+            cluster._fill([_model(item) for item in objects])
         return cluster
 
     def _fill(self, items: list[Any]) -> None:
@@ -363,11 +368,16 @@ class Cluster:
         """The pods that are bound to a node, finished ones included."""
         return [self._objects["Pod"][key] for key in self._pods_of_node.get(node, ())]
 
-    def use_of_node(self, node: str, compute: Callable[[list[Pod]], Any]) -> Any:
-        """What `compute` makes of the pods on a node, remembered until one of them changes."""
+    def use_of_node(self, node: str) -> NodeUse:
+        """What the pods on a node take of it. Kept up to date from the first question on."""
         found = self._use_of_node.get(node)
         if found is None:
-            found = self._use_of_node[node] = compute(self.pods_on(node))
+            from dra_alloc.features.noderesources import NodeUse
+
+            found = NodeUse()
+            for pod in self.pods_on(node):
+                found = found.with_pod(pod)
+            self._use_of_node[node] = found
         return found
 
     def slices_of_pool(self, key: PoolKey) -> tuple[ResourceSlice, ...]:
@@ -522,9 +532,10 @@ class Cluster:
         before, after = (item.spec.node_name if item is not None else None for item in (old, new))
         if before != after:
             _move(self._pods_of_node, key, before, after)
-        for name in (before, after):
-            if name:
-                self._use_of_node.pop(name, None)
+        for item, sign in ((old, -1), (new, 1)):
+            known = self._use_of_node.get(item.spec.node_name or "") if item is not None else None
+            if item is not None and item.spec.node_name and known is not None:
+                self._use_of_node[item.spec.node_name] = known.with_pod(item, sign)
 
     def _claim_changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         owner_before, owner_after = _owner(old), _owner(new)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import codecs
-import gc
 import json
 import os
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import attrs
 import orjson
 
+from dra_alloc._collector import paused_collector
 from dra_alloc.api import KubernetesObject
 from dra_alloc.codec.clients import as_mapping, is_object
 from dra_alloc.codec.convert import decode_known, identify, label
@@ -77,26 +76,15 @@ def load(*sources: object, strict: bool = False) -> Loaded:
     """
     loaded = Loaded()
     try:
-        with _bulk():
+        with paused_collector():
             for source in sources:
                 for where, obj in _read(source):
                     _add(loaded, where, obj, strict)
     except RecursionError:
         raise DecodeError("", "lists nested too deep") from None
-    return loaded
-
-
-@contextmanager
-def _bulk() -> Iterator[None]:
-    """Many objects and no garbage: the collector would only walk over all of them again and again."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
     finally:
         forget()
-        if running:
-            gc.enable()
+    return loaded
 
 
 def _add(loaded: Loaded, where: str, obj: object, strict: bool) -> None:

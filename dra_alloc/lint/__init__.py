@@ -10,6 +10,7 @@ import gc
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from dra_alloc._collector import paused_collector
 from dra_alloc.api import KubernetesObject
 from dra_alloc.codec.sources import Loaded, Origin, load
 from dra_alloc.gates import Features
@@ -56,22 +57,10 @@ def check(objects: object, *, features: Features | None = None, codes: Iterable[
     if unknown:
         raise ValueError(f"unknown lint code {', '.join(unknown)}; known are {', '.join(RULES)}")
     models, origins = _read(objects)
-    with _no_collector():
+    with paused_collector():
         world = World(models, origins, Features() if features is None else features)
         found = [finding for finding in _all(world) if finding.code in wanted]
     return sorted(found, key=lambda finding: finding.index)
-
-
-@contextmanager
-def _no_collector() -> Iterator[None]:
-    """Many objects that stay and no garbage: the collector would only walk over all of them again and again."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
 
 
 def _read(objects: object) -> tuple[Sequence[KubernetesObject], Sequence[Origin]]:
