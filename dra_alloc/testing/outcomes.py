@@ -64,7 +64,7 @@ def _comparable(result: AllocationResult) -> dict[str, Any]:
     shown = result.to_dict()
     if "allocationTimestamp" in shown:
         shown["allocationTimestamp"] = "set"
-    for device, given in zip(shown["devices"].get("results", ()), result.devices.results, strict=True):
+    for device, given in zip(shown.get("devices", {}).get("results", ()), result.devices.results, strict=True):
         if given.share_id is not None:
             device["shareID"] = "set"
         if given.consumed_capacity:

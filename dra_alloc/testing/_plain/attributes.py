@@ -24,12 +24,13 @@ def constraint_holds(
 
     if not concerns(want):
         return True
-    attribute = constraint.match_attribute
+    matching = constraint.match_attribute is not None
+    attribute = (constraint.match_attribute if matching else constraint.distinct_attribute) or ""
     together = [pair for pair in chosen if concerns(pair[0])] + [(want, offer)]
-    values = [_values(*pair, attribute or constraint.distinct_attribute or "", features) for pair in together]
+    values = [_values(*pair, attribute, features) for pair in together]
     if not all(values):
         return False
-    if attribute is not None:
+    if matching:
         return bool(frozenset.intersection(*values))
     return sum(map(len, values)) == len(frozenset.union(*values))
 

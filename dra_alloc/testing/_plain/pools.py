@@ -60,9 +60,10 @@ def gather_pools(node: Node, slices: list[ResourceSlice], features: Features) ->
         current = sorted(
             (item for item in members if item.spec.pool.generation == newest), key=lambda item: item.metadata.name
         )
-        local = tuple(item for item in current if slice_concerns(item, node))
+        local = tuple(_of_one_kind(item) for item in current if slice_concerns(item, node))
         if local:
-            pools.append(Pool(driver, name, tuple(current), local, _fault(current, features)))
+            whole = tuple(map(_of_one_kind, current))
+            pools.append(Pool(driver, name, whole, local, _fault(whole, features)))
     return sorted(pools, key=_waits_for_binding)
 
 
@@ -73,7 +74,6 @@ def list_offers(pools: list[Pool]) -> list[Offer]:
         for pool in pools
         if not pool.fault
         for item in pool.local
-        if not item.spec.shared_counters
         for device in item.spec.devices
     ]
     return [Offer(position, *place) for position, place in enumerate(places)]
@@ -89,12 +89,17 @@ def _known(item: ResourceSlice, features: Features) -> bool:
     )
 
 
+def _of_one_kind(item: ResourceSlice) -> ResourceSlice:
+    """Counter sets live in slices of their own: what a slice with counter sets has of devices is not there."""
+    return attrs.evolve(item, spec=attrs.evolve(item.spec, devices=())) if item.spec.shared_counters else item
+
+
 def _waits_for_binding(pool: Pool) -> bool:
     """Faulty pools offer nothing, so that their devices do not count here."""
     return not pool.fault and any(device.binding_conditions for item in pool.local for device in item.spec.devices)
 
 
-def _fault(slices: list[ResourceSlice], features: Features) -> str:
+def _fault(slices: tuple[ResourceSlice, ...], features: Features) -> str:
     counts = {item.spec.pool.resource_slice_count for item in slices}
     if counts != {len(slices)}:
         return "incomplete"
@@ -127,5 +132,5 @@ def _fault(slices: list[ResourceSlice], features: Features) -> str:
     return "" if sound else "invalid"
 
 
-def _counter_sets(slices: tuple[ResourceSlice, ...] | list[ResourceSlice]) -> list[CounterSet]:
+def _counter_sets(slices: tuple[ResourceSlice, ...]) -> list[CounterSet]:
     return [entry for item in slices for entry in item.spec.shared_counters]

@@ -94,8 +94,9 @@ def _config(plan: Plan, picks: list[Pick]) -> tuple[DeviceAllocationConfiguratio
 
 
 def _chosen(wants: tuple[Want, ...], picks: list[Pick]) -> Want:
-    """The alternative that was taken."""
-    return next((pick.want for pick in picks if pick.want in wants), wants[0])
+    """The alternative that was taken; without devices it is the first that asks for none (a count below zero)."""
+    taken = (pick.want for pick in picks if pick.want in wants)
+    return next(taken, None) or next(want for want in wants if want.count < 1 and not want.takes_all)
 
 
 def _covers(requests: tuple[str, ...], want: Want) -> bool:
