@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dra_alloc.features.devicestatus import update_status as update_status
     from dra_alloc.features.extended import extended_claim as extended_claim
     from dra_alloc.features.groups import GroupPlan as GroupPlan
+    from dra_alloc.features.groups import group_retry as group_retry
     from dra_alloc.features.groups import make_pod_groups as make_pod_groups
     from dra_alloc.features.metadata import MetadataWriter as MetadataWriter
     from dra_alloc.features.metadata import read_claim as read_claim
@@ -58,6 +59,7 @@ _EXPORTS: dict[str, str] = {
     "device_status": "devicestatus",
     "eviction_plan": "taints",
     "extended_claim": "extended",
+    "group_retry": "groups",
     "in_network": "devicestatus",
     "make_pod_groups": "groups",
     "node_calls": "nodeoperations",

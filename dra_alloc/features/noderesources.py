@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Amounts",
+    "NodeUse",
     "Refusal",
     "aggregate",
     "claimed",
@@ -154,30 +155,38 @@ def requested_on(
     with_claims: whether what their claims add counts (gate DRANodeAllocatableResources). without: keys of pods that are
     left out.
     """
-    found: tuple[Amounts, Amounts] = cluster.use_of_node(node, _use)
-    amounts = found[with_claims]
-    if not without:
-        return amounts
-    left = dict(amounts)
-    for pod in cluster.pods_on(node):
-        if pod.metadata.key in without and not is_finished(pod):
-            for name, nano in footprint(pod, _statuses(pod) if with_claims else ()).items():
-                left[name] -= nano
-    return left
+    use = cluster.use_of_node(node)
+    for key in without:
+        pod: Pod | None = cluster.get("Pod", key)
+        if pod is not None and pod.spec.node_name == node:
+            use = use.with_pod(pod, -1)
+    return use.with_claims if with_claims else use.plain
 
 
-def _use(pods: Iterable[Pod]) -> tuple[Amounts, Amounts]:
-    plain: Amounts = {}
-    whole: Amounts = {}
-    for pod in pods:
+@attrs.frozen
+class NodeUse:
+    """What pods take of their node: `plain` without, `with_claims` with what their claims add; some may be zero."""
+
+    plain: Mapping[str, int] = attrs.field(factory=dict)
+    with_claims: Mapping[str, int] = attrs.field(factory=dict)
+
+    def with_pod(self, pod: Pod, sign: int = 1) -> NodeUse:
+        """With one pod more, or with the sign -1 one less; finished pods take nothing."""
         if is_finished(pod):
-            continue
+            return self
         statuses = _statuses(pod)
         own = footprint(pod)
-        for total, amounts in ((plain, own), (whole, footprint(pod, statuses) if statuses else own)):
-            for name, nano in amounts.items():
-                total[name] = total.get(name, 0) + nano
-    return plain, whole
+        whole = footprint(pod, statuses) if statuses else own
+        return NodeUse(_added(self.plain, own, sign), _added(self.with_claims, whole, sign))
+
+
+def _added(total: Mapping[str, int], amounts: Mapping[str, int], sign: int) -> Mapping[str, int]:
+    if not amounts:
+        return total
+    found = dict(total)
+    for name, nano in amounts.items():
+        found[name] = found.get(name, 0) + sign * nano
+    return found
 
 
 def _statuses(pod: Pod) -> tuple[NodeAllocatableResourceClaimStatus, ...]:

@@ -15,9 +15,10 @@ from dra_alloc.api import (
     PodStatus,
     ResourceClaim,
     ResourceClaimConsumerReference,
+    ResourceClaimStatus,
     Workload,
 )
-from dra_alloc.features.groups import GroupPlan, make_pod_groups
+from dra_alloc.features.groups import GroupPlan, group_retry, make_pod_groups
 from tests.features.building import accepted, slice_of
 from tests.features.scenes import (
     a_group,
@@ -301,6 +302,40 @@ def test_a_network_attached_device_draws_its_group_to_nodes_that_reach_it() -> N
 
     _, allocator = scene(racks(2, 2), a_group("pg", [SHARED], min_count=3), pods)
     assert allocator.allocate_group("default/pg") is None
+
+
+def test_a_group_that_cannot_be_scheduled_gives_up_its_claim_and_is_tried_again() -> None:
+    pods = [a_pod(f"m{index}", templates={"c": "t", "gpu": "one"}, group="pg") for index in range(3)]
+    cluster, allocator = scene(racks(2, 3), a_group("pg", [SHARED], min_count=3), pods)
+    early = allocator.allocate_pod("default/m0")
+    assert early is not None
+    cluster.commit(early)
+    cluster.upsert(pods[0])  # it could not be bound after all
+    cluster.release(*(claim for claim in early.claims if claim.metadata.name.startswith("m0")))
+    assert allocator.allocate_group("default/pg") is None  # bound to rack a by its claim
+    freed = group_retry(cluster, "default/pg")
+    assert [(claim.metadata.name, claim.metadata.finalizers) for claim in freed] == [("pg-c-00001", ())]
+    assert [claim.status for claim in freed] == [ResourceClaimStatus()]
+    cluster.upsert(*freed)
+    assert group_retry(cluster, "default/pg") == ()
+    plan = allocator.allocate_group("default/pg")
+    assert plan is not None
+    assert [*plan.nodes.values()] == ["b0", "b1", "b2"]
+    cluster.commit(plan)
+    assert group_retry(cluster, "default/pg") == ()  # in use
+
+
+def test_a_claim_that_others_use_too_is_not_given_up() -> None:
+    named = {"name": "c", "resourceClaimName": "m"}
+    cluster, allocator = scene(gpu_node("n1"), gpu_class(), pending("m"), a_group("pg", [named]))
+    for pod in (a_pod("a", claims={"c": "m"}, group="pg"), a_pod("b", claims={"x": "m"})):
+        plan = allocator.allocate_pod(pod)
+        assert plan is not None
+        cluster.commit(plan)
+    cluster.delete("Pod", "default/a")
+    assert group_retry(cluster, "default/pg") == ()
+    with pytest.raises(dra.DraError, match="there is no PodGroup 'default/gone'"):
+        group_retry(cluster, "default/gone")
 
 
 def test_pods_of_a_topology_run_on_nodes_with_one_value_of_its_label() -> None:

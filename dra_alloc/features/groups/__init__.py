@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dra_alloc.features.groups.plan import GroupPlan
 from dra_alloc.features.groups.planning import plan_group
+from dra_alloc.features.groups.retrying import group_retry
 from dra_alloc.features.groups.workloads import make_pod_groups
 
-__all__ = ["GroupPlan", "make_pod_groups", "plan_group"]
+__all__ = ["GroupPlan", "group_retry", "make_pod_groups", "plan_group"]

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from dra_alloc.api import Node, Pod, PodGroup
-from dra_alloc.errors import BudgetExceeded, DraError
-from dra_alloc.features._objects import key_of, refused
+from dra_alloc.api import Pod
+from dra_alloc.errors import BudgetExceeded
+from dra_alloc.features.groups.members import domains_of, fewest_of, group_of, members_of
 from dra_alloc.features.groups.plan import GroupPlan
-from dra_alloc.features.noderesources import is_finished, requested_on
-from dra_alloc.features.pods.claims import find, group_claim_of
+from dra_alloc.features.noderesources import requested_on
+from dra_alloc.features.pods.claims import group_claim_of
 from dra_alloc.features.pods.plan import PodPlan
-from dra_alloc.features.pods.planner import NodeResources, PodPlanner, pod_of
+from dra_alloc.features.pods.planner import NodeResources, PodPlanner
 
 if TYPE_CHECKING:
     from dra_alloc._core import Cancel
@@ -44,14 +44,14 @@ def plan_group(
     cancel: Cancel | None = None,
 ) -> GroupPlan | None:
     """See `Allocator.allocate_group`."""
-    members = _members(allocator, group)
-    fewest = _fewest(members, min_count) - len(members.running)
+    members = members_of(allocator, group)
+    fewest = fewest_of(members, min_count) - len(members.running)
     search = _GroupSearch(allocator, members.waiting, max_tries, node_resources, cancel)
     best: GroupPlan | None = None
     unknown: BudgetExceeded | None = None
     if fewest > len(members.waiting):
         return None
-    for domain in _domains(allocator.cluster, members, nodes):
+    for domain in domains_of(allocator.cluster, members, nodes):
         try:
             found = search.run(domain, max(0, fewest))
         except BudgetExceeded as error:
@@ -68,107 +68,6 @@ def plan_group(
     key = members.group.metadata.key if members.group is not None else ""
     certain = not best.left_out or (best.complete and unknown is None)
     return attrs.evolve(best, group=key, complete=certain, tries=search.tries)
-
-
-@attrs.frozen
-class _Members:
-    group: PodGroup | None
-    waiting: tuple[Pod, ...]
-    running: tuple[Pod, ...]
-
-
-def _members(allocator: Allocator, group: Any) -> _Members:
-    cluster = allocator.cluster
-    if isinstance(group, (str, PodGroup, dict)) or not isinstance(group, Iterable):
-        known = _known_group(cluster, group)
-        pods = [pod for pod in cluster.pods() if _belongs(pod, known) and not is_finished(pod)]
-        waiting = tuple(pod for pod in pods if not pod.spec.node_name and pod.metadata.deletion_timestamp is None)
-        return _Members(known, waiting, tuple(pod for pod in pods if pod.spec.node_name))
-    found = tuple(pod_of(pod, allocator) for pod in group)
-    keys = [pod.metadata.key for pod in found]
-    for position, key in enumerate(keys):
-        if key in keys[:position]:
-            raise DraError(f"pod {key} is asked for twice")
-    return _Members(None, found, ())
-
-
-def _known_group(cluster: Cluster, group: Any) -> PodGroup:
-    key = group
-    if not isinstance(group, str):
-        from dra_alloc.codec import decode
-
-        model = group if isinstance(group, PodGroup) else decode(group)
-        if not isinstance(model, PodGroup):
-            raise DraError(f"a PodGroup or several pods are needed here, not a {model.kind}")
-        key = key_of(model.metadata)
-    namespace, _, name = key.rpartition("/")
-    found: PodGroup | None = find(cluster, "PodGroup", namespace, name)
-    if found is None:
-        raise DraError(f"there is no PodGroup {key!r} in the cluster; groups are named namespace/name")
-    return found
-
-
-def _group_of(pod: Pod, cluster: Cluster) -> PodGroup | None:
-    reference = pod.spec.scheduling_group
-    if reference is None or not reference.pod_group_name:
-        return None
-    found: PodGroup | None = find(cluster, "PodGroup", pod.metadata.namespace, reference.pod_group_name)
-    return found
-
-
-def _belongs(pod: Pod, group: PodGroup) -> bool:
-    reference = pod.spec.scheduling_group
-    return (
-        reference is not None
-        and reference.pod_group_name == group.metadata.name
-        and (pod.metadata.namespace or "default") == (group.metadata.namespace or "default")
-    )
-
-
-def _fewest(members: _Members, min_count: int | None) -> int:
-    """The fewest pods that must run, those that run already included."""
-    if min_count is not None:
-        if min_count < 1:
-            raise ValueError(f"min_count is {min_count}; it must be at least 1")
-        return min_count
-    gang = members.group.spec.scheduling_policy.gang if members.group is not None else None
-    if gang is None:
-        return len(members.waiting) + len(members.running)
-    if gang.min_count < 1:
-        assert members.group is not None
-        path = f"PodGroup {members.group.metadata.key}: spec.schedulingPolicy.gang.minCount"
-        raise refused(path, f"{gang.min_count} is too small", "at least 1")
-    return gang.min_count
-
-
-def _domains(cluster: Cluster, members: _Members, nodes: Iterable[str] | None) -> Iterator[list[str] | None]:
-    """Sets of nodes that the group may run on as a whole: one for each value of its topology, all where it has none."""
-    constraints = members.group.spec.scheduling_constraints if members.group is not None else None
-    keys = [each.key for each in constraints.topology] if constraints is not None else []
-    names = None if nodes is None else list(nodes)
-    if not keys:
-        yield names
-        return
-    domains: dict[tuple[str, ...], list[str]] = {}
-    for name in cluster.node_names() if names is None else names:
-        labels = _labels(cluster, name)
-        if all(key in labels for key in keys):
-            domains.setdefault(tuple(labels[key] for key in keys), []).append(name)
-    homes = {pod.spec.node_name for pod in members.running}
-    for members_of_domain in domains.values():
-        labels = _labels(cluster, members_of_domain[0])
-        if all(_in_domain(cluster, home, keys, labels) for home in homes):
-            yield members_of_domain
-
-
-def _labels(cluster: Cluster, node: str) -> dict[str, str]:
-    found: Node | None = cluster.get("Node", node)
-    return {} if found is None else found.metadata.labels
-
-
-def _in_domain(cluster: Cluster, node: str | None, keys: Sequence[str], labels: dict[str, str]) -> bool:
-    found = _labels(cluster, node or "")
-    return all(key in found and found[key] == labels[key] for key in keys)
 
 
 @attrs.define(eq=False)
@@ -273,7 +172,7 @@ class _GroupSearch:
         """
         cluster = self._allocator.cluster
         first = self._pods[0]
-        group = _group_of(first, cluster)
+        group = group_of(first, cluster)
         return (
             all(pod.spec == first.spec for pod in self._pods[1:])
             and not any(

@@ -100,7 +100,7 @@ class PodPlanner:
 
     node_resources: "check" looks at the first answer of the search, as Kubernetes does; "search" goes on to answers
     that the node's CPU, memory and the like are enough for (KEP-5517). declared: with node allocatable resources only
-    nodes that declare the feature will do.
+    nodes that declare the feature will do. parallel: threads for asking many nodes.
 
     Raises ValidationError for claims, templates, groups that are not there, and what the allocator raises.
     """
@@ -113,6 +113,7 @@ class PodPlanner:
         node_resources: NodeResources = "check",
         declared: bool = False,
         cancel: Cancel | None = None,
+        parallel: int = 1,
     ) -> None:
         if node_resources not in ("check", "search"):
             raise ValueError(f"node_resources is 'check' or 'search', not {node_resources!r}")
@@ -122,6 +123,7 @@ class PodPlanner:
         self._search = node_resources == "search"
         self._declared = declared
         self._cancel = cancel
+        self._parallel = parallel
         self._known = self._cluster.get("Pod", pod.metadata.key) is not None
         self._resolved: ResolvedPod = resolve(pod, self._cluster, self._features, allocator._suffixes)
         self._pod = self._resolved.pod
@@ -191,10 +193,11 @@ class PodPlanner:
         allocations, statuses = found
         return self._plan(node, shape, allocations, statuses)
 
-    def candidates(self, nodes: Iterable[str] | None = None) -> Iterator[str]:
+    def candidates(self, nodes: Iterable[str] | None = None, *, all_wanted: bool = False) -> Iterator[str]:
         """Nodes on which the devices can be had and that the pod may run on, in order, found lazily.
 
-        Whether the resources that devices are mapped to suffice is not looked at yet.
+        all_wanted: all of them will be looked at, so that they are better asked together. Whether the resources that
+        devices are mapped to suffice is not looked at yet.
         """
         if self.refusal() is not None:
             return
@@ -202,9 +205,9 @@ class PodPlanner:
             nodes = [self._pod.spec.node_name or ""]
         order: Sequence[str] = self._cluster.node_names() if nodes is None else list(nodes)
         if nodes is None and not self._extended and any(_pending(each.claim) for each in self._resolved.claims):
-            yield from self._anywhere()
+            yield from self._anywhere(all_wanted)
             return
-        size = _FIRST_BATCH
+        size = _LARGEST_BATCH if all_wanted else _FIRST_BATCH
         start = 0
         while start < len(order):
             batch = order[start : start + size]
@@ -228,7 +231,8 @@ class PodPlanner:
 
     def feasible(self, nodes: Iterable[str] | None, limit: int | None) -> list[str]:
         """Names of the nodes on which the pod fits."""
-        names = (plan.node for plan in self.plans(nodes)) if self._mapped else self.candidates(nodes)
+        whole = limit is None
+        names = (plan.node for plan in self.plans(nodes)) if self._mapped else self.candidates(nodes, all_wanted=whole)
         if limit is None:
             return list(names)
         return [name for name, _ in zip(names, range(limit), strict=False)]
@@ -271,18 +275,18 @@ class PodPlanner:
         owned = self._cluster.claims_owned_by(self._pod.metadata.uid or "")
         return next((claim for claim in owned if is_special_claim(claim, self._pod)), None)
 
-    def _anywhere(self) -> Iterator[str]:
+    def _anywhere(self, all_wanted: bool) -> Iterator[str]:
         """Candidates among all nodes for claims that do not depend on the node."""
         claims = [each.claim for each in self._resolved.claims]
         seen = 0
-        limit = _FIRST_BATCH
+        limit = None if all_wanted else _FIRST_BATCH
         unique = list({claim.metadata.key: claim for claim in claims}.values())
         while True:
-            names = self._allocator.feasible_nodes(unique, limit=limit, cancel=self._cancel)
+            names = self._allocator.feasible_nodes(unique, limit=limit, parallel=self._parallel, cancel=self._cancel)
             for name in names[seen:]:
                 if not isinstance(self._judge(self._allocator._node(name)), Refusal):
                     yield name
-            if len(names) < limit:
+            if limit is None or len(names) < limit:
                 return
             seen = len(names)
             limit *= 4
@@ -299,7 +303,10 @@ class PodPlanner:
             members = [name for name in shapes if shapes[name] is shape]
             models = shape.models
             if any(_pending(claim) for claim in models):
-                feasible.update(self._allocator.feasible_nodes(models, nodes=members, cancel=self._cancel))
+                found = self._allocator.feasible_nodes(
+                    models, nodes=members, parallel=self._parallel, cancel=self._cancel
+                )
+                feasible.update(found)
             else:
                 feasible.update(name for name in members if _reaches(models, self._allocator._node(name)))
         yield from (name for name in names if name in feasible)
