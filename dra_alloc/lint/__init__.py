@@ -6,9 +6,7 @@ repaired; `to_sarif` a report for CI systems.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 
 from dra_alloc._collector import paused_collector
 from dra_alloc.api import KubernetesObject
