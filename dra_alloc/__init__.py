@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dra_alloc.preference import Chosen as Chosen
     from dra_alloc.preference import Preferred as Preferred
     from dra_alloc.requeue import RequeueIndex as RequeueIndex
+    from dra_alloc.sweeps import sweep as sweep
 
 __version__ = "0.1.0"
 
@@ -70,6 +71,7 @@ _EXPORTS: dict[str, str] = {
     "dump_yaml": "dra_alloc.codec",
     "encode": "dra_alloc.codec",
     "load": "dra_alloc.codec",
+    "sweep": "dra_alloc.sweeps",
     "validate": "dra_alloc.codec.validation",
     "warnings": "dra_alloc.codec.validation",
 }
