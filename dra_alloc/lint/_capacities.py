@@ -36,6 +36,10 @@ def check_capacities(world: World, item: Item, body: Body, rows: Sequence[Row]) 
     if not wanted or admin or not world.features.DRAConsumableCapacity:
         return
     where = f"{body.path}.capacity.requests"
+    for name, amount in wanted.items():
+        if amount.nano < 0:
+            message = f"asks for {amount}, which fails every allocation"
+            yield finding(item, "negative-amount", f"{where}[{name}]", message, "an amount of at least 0")
     unknown = [name for name in wanted if not any(_capacity(row, name) for row in rows)]
     for name in unknown:
         yield _unknown(item, body, where, name, rows)

@@ -29,8 +29,18 @@ def check_claims(world: World) -> Iterator[Finding]:
     for item, claim in world.of(ResourceClaim):
         if claim.status is None or claim.status.allocation is None:
             yield from _check(world, item, claim.spec.devices, "spec.devices")
+        else:
+            yield from _stored_amounts(item, claim.status.allocation)
     for item, template in world.of(ResourceClaimTemplate):
         yield from _check(world, item, template.spec.spec.devices, "spec.spec.devices")
+
+
+def _stored_amounts(item: Item, allocation: AllocationResult) -> Iterator[Finding]:
+    for index, result in enumerate(allocation.devices.results):
+        for name, amount in result.consumed_capacity.items():
+            if amount.nano < 0:
+                path = f"status.allocation.devices.results[{index}].consumedCapacity[{name}]"
+                yield finding(item, "negative-amount", path, f"consumes {amount}", "it counts as 0 and makes no room")
 
 
 def _check(world: World, item: Item, claim: DeviceClaim, path: str) -> Iterator[Finding]:

@@ -103,6 +103,7 @@ RULES: dict[str, Rule] = {
         Rule("missing-toleration", _W, "All devices of a request have taints that it does not tolerate."),
         Rule("capacity-unknown", _E, "A request names a capacity that none of its devices has."),
         Rule("capacity-spelled-twice", _E, "A request names one capacity with and without its domain."),
+        Rule("negative-amount", _E, "A request asks for a negative amount, or a stored allocation consumes one."),
         Rule("capacity-too-large", _E, "A request asks for more of a capacity than any of its devices allows."),
         Rule("admin-access-not-allowed", _E, "A claim asks for admin access in a namespace without the label for it."),
         Rule("pool-incomplete", _W, "Slices of a pool are missing or disagree, so that it offers no devices."),

@@ -220,6 +220,10 @@ def test_negative_capacity_request() -> None:
     cluster = report.cluster()
     check_alone(report, cluster, "default/c0")
     check_alone(report, cluster, "default/c1")
+    negative = {str(each.object) for each in check_objects(list(cluster)) if each.code == "negative-amount"}
+    assert len(negative) == 2
+    assert any("default/c0" in name for name in negative)
+    assert any("default/old" in name for name in negative)
 
 
 def test_huge_counts() -> None:
