@@ -209,7 +209,7 @@ class Allocator:
     def allocate_pod(
         self,
         pod: Any,
-        node: str | None = None,
+        node: str | Node | None = None,
         *,
         nodes: Iterable[str] | None = None,
         choose: Choice = "first",
@@ -245,7 +245,7 @@ class Allocator:
         plans = planner.plans(nodes)
         return next(plans, None) if choose == "first" else max(plans, key=lambda plan: plan.score, default=None)
 
-    def refusal(self, pod: Any, node: str, *, node_resources: NodeResources = "check") -> Refusal | None:
+    def refusal(self, pod: Any, node: str | Node, *, node_resources: NodeResources = "check") -> Refusal | None:
         """Why a pod does not fit on a node, in words; None if it does. Arguments and errors as of `allocate_pod`."""
         from dra_alloc.features.noderesources import Refusal
 
@@ -305,10 +305,11 @@ class Allocator:
         else:
             models = self._claims(() if claims is None else claims)
             scores = {}
+            ranked = any(request.first_available for model in models for request in model.spec.devices.requests)
             for name in self.feasible_nodes(models, nodes):
-                found = self.allocate(models, name)
-                if found is not None:
-                    scores[name] = score_allocations(zip(models, found, strict=True), self.features)
+                found = self.allocate(models, name) if ranked else None
+                pairs = () if found is None else zip(models, found, strict=True)
+                scores[name] = score_allocations(pairs, self.features)
         return normalize(scores) if normalized else scores
 
     def _over(self, cluster: Cluster) -> Allocator:

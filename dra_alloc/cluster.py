@@ -293,7 +293,8 @@ class Cluster:
         other._mapped_pools = self._mapped_pools.fork()
         other._claims_of_owner = self._claims_of_owner.fork()
         other._pods_of_node = self._pods_of_node.fork()
-        other._use_of_node = self._use_of_node.fork()
+        with self._caches.lock:
+            other._use_of_node = self._use_of_node.fork()
         other._order = self.node_names()
         other._places = self._places
         other._rules = self._rules
@@ -377,7 +378,8 @@ class Cluster:
             found = NodeUse()
             for pod in self.pods_on(node):
                 found = found.with_pod(pod)
-            self._use_of_node[node] = found
+            with self._caches.lock:  # who only reads may come here, from several threads
+                self._use_of_node[node] = found
         return found
 
     def slices_of_pool(self, key: PoolKey) -> tuple[ResourceSlice, ...]:

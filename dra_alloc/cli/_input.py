@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from dra_alloc.allocator import Allocator
     from dra_alloc.cluster import Cluster
 
-__all__ = ["allocator_of", "cluster_of", "features_options", "input_options", "read", "selection_options"]
+__all__ = [
+    "allocator_of",
+    "cluster_of",
+    "features_options",
+    "input_options",
+    "node_resources_option",
+    "read",
+    "selection_options",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -164,6 +172,18 @@ def _qualified(name: str) -> str:
     if "/" in namespace or not short or (slash and not namespace):
         raise click.UsageError(f"{name!r} is no NAMESPACE/NAME")
     return f"{namespace or 'default'}/{short}"
+
+
+def node_resources_option(function: Function) -> Function:
+    """The option `--node-resources`, passed as `node_resources`."""
+    return click.option(
+        "--node-resources",
+        type=click.Choice(["check", "search"]),
+        default="check",
+        show_default=True,
+        help="Where devices take CPU, memory or the like of the node (KEP-5517): check the first answer, as Kubernetes "
+        "does, or search on for one that the node has enough for.",
+    )(function)
 
 
 def features_options(function: Function) -> Function:

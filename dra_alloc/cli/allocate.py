@@ -11,7 +11,14 @@ from rich.padding import Padding
 
 from dra_alloc import api
 from dra_alloc.cli._devices import Devices
-from dra_alloc.cli._input import allocator_of, cluster_of, features_options, input_options, selection_options
+from dra_alloc.cli._input import (
+    allocator_of,
+    cluster_of,
+    features_options,
+    input_options,
+    node_resources_option,
+    selection_options,
+)
 from dra_alloc.cli._output import console, emit, new_table, output_option, progress
 from dra_alloc.cli._questions import Question, questions
 from dra_alloc.errors import DraError
@@ -21,6 +28,7 @@ from dra_alloc.gates import Features
 
 if TYPE_CHECKING:
     from dra_alloc.allocator import Allocator
+    from dra_alloc.features.pods.planner import NodeResources
 
 __all__ = ["command"]
 
@@ -69,6 +77,7 @@ class Answer:
 @input_options
 @selection_options
 @click.option("--separately", is_flag=True, help="Ask each question as if it were the only one; nothing is taken up.")
+@node_resources_option
 @features_options
 @output_option
 def command(
@@ -77,6 +86,7 @@ def command(
     pod_name: str | None,
     node: str | None,
     separately: bool,
+    node_resources: NodeResources,
     features: Features,
     output: str,
 ) -> int:
@@ -93,7 +103,7 @@ def command(
     allocator = allocator_of(cluster, features)
     asked = questions(objects, claim_names=claim_names, pod_name=pod_name)
     answers = [
-        _answer(allocator, question, node, take=not separately)
+        _answer(allocator, question, node, node_resources, take=not separately)
         for question in progress(asked, len(asked), "allocating")
     ]
     if output == "table":
@@ -103,20 +113,30 @@ def command(
     return max((answer.status for answer in answers), default=0)
 
 
-def _answer(allocator: Allocator, question: Question, node: str | None, *, take: bool) -> Answer:
+def _answer(
+    allocator: Allocator, question: Question, node: str | None, node_resources: NodeResources, *, take: bool
+) -> Answer:
     """The answer to a question; with `take` the cluster then has what it gives."""
     try:
         if question.pod is not None:
-            return _plan(allocator, question, question.pod, node, take=take)
+            return _plan(allocator, question, question.pod, node, node_resources, take=take)
         return _allocate(allocator, question, node, take=take)
     except DraError as error:
         return Answer(question, tuple((claim, None) for claim in question.claims), error=error)
 
 
-def _plan(allocator: Allocator, question: Question, pod: api.Pod, node: str | None, *, take: bool) -> Answer:
-    plan = allocator.allocate_pod(pod, node)
+def _plan(
+    allocator: Allocator,
+    question: Question,
+    pod: api.Pod,
+    node: str | None,
+    node_resources: NodeResources,
+    *,
+    take: bool,
+) -> Answer:
+    plan = allocator.allocate_pod(pod, node, node_resources=node_resources)
     if plan is None:
-        refusal = allocator.refusal(pod, node) if node is not None else None
+        refusal = allocator.refusal(pod, node, node_resources=node_resources) if node is not None else None
         return Answer(question, (), reason=str(refusal) if refusal is not None else None)
     if take:
         allocator.cluster.commit(plan)

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from dra_alloc.cli._input import allocator_of, cluster_of, features_options, input_options, selection_options
+from dra_alloc.cli._input import (
+    allocator_of,
+    cluster_of,
+    features_options,
+    input_options,
+    node_resources_option,
+    selection_options,
+)
 from dra_alloc.cli._output import console, emit, new_table, output_option, progress
 from dra_alloc.cli._questions import questions
 from dra_alloc.errors import DraError
 from dra_alloc.features._objects import key_of
 from dra_alloc.gates import Features
+
+if TYPE_CHECKING:
+    from dra_alloc.features.pods.planner import NodeResources
 
 __all__ = ["command"]
 
@@ -29,6 +39,7 @@ _SHOWN = 20
 @click.command("nodes", epilog=_EXAMPLES)
 @input_options
 @selection_options
+@node_resources_option
 @features_options
 @output_option
 def command(
@@ -36,6 +47,7 @@ def command(
     claim_names: Sequence[str],
     pod_name: str | None,
     node: str | None,
+    node_resources: NodeResources,
     features: Features,
     output: str,
 ) -> int:
@@ -59,7 +71,7 @@ def command(
         }
         try:
             answer["nodes"] = (
-                allocator.feasible_nodes(pod=question.pod, nodes=wanted)
+                allocator.feasible_nodes(pod=question.pod, nodes=wanted, node_resources=node_resources)
                 if question.pod is not None
                 else allocator.feasible_nodes(question.claims, nodes=wanted)
             )

@@ -94,3 +94,17 @@ def test_quotas(capsys: pytest.CaptureFixture[str]) -> None:
     )
     status, out, _ = run(capsys, "quota", "-f", example, "--namespace", "other", "-o", "json")
     assert json.loads(out)["used"] == {"count/resourceclaims.resource.k8s.io": 0}
+
+
+def test_searching_on_for_devices_that_the_node_is_enough_for(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["-f", str(EXAMPLES / "node-allocatable"), "--features", "all", "--pod", "default/trainer"]
+    assert run(capsys, "allocate", *asked)[0] == 1
+    assert run(capsys, "nodes", *asked)[0] == 1
+    status, out, _ = run(capsys, "allocate", *asked, "--node-resources", "search", "-o", "json")
+    (answer,) = json.loads(out)["answers"]
+    assert (status, answer["node"]) == (0, "node-1")
+    status, out, _ = run(capsys, "nodes", *asked, "--node-resources", "search", "-o", "json")
+    assert (status, json.loads(out)["answers"][0]["nodes"]) == (0, ["node-1"])
+    status, out, _ = run(capsys, "allocate", *asked, "--node", "node-1")
+    assert status == 1
+    assert "memory: the pod takes 10216Mi, the node has 8Gi" in out

@@ -176,9 +176,9 @@ class PodPlanner:
             return _everywhere(f"claim {key} was made for the pod in an earlier attempt and must be deleted first")
         return None
 
-    def on_node(self, name: str) -> PodPlan | Refusal:
+    def on_node(self, where: str | Node) -> PodPlan | Refusal:
         """The plan for the pod on a node, or why it does not fit there. Raises what the allocator raises."""
-        node = self._allocator._node(name)
+        node = self._allocator._node(where)
         refused = self.refusal()
         shape = self._judge(node) if refused is None else refused
         if isinstance(shape, Refusal):
