@@ -1,19 +1,15 @@
 """The requeue index: what an event costs with 1,000 to 100,000 pending pods, and what a burst of pods costs in all.
 
-What is replaced is a look at every pending pod for each event, as a scheduler without PreQueueingHints does it; the
-ratio to it is printed beside each benchmark.
+What is replaced is a look at every pending pod for each event, as a scheduler without PreQueueingHints does it.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import attrs
 import pytest
-from pytest_benchmark.fixture import BenchmarkFixture
 
 import dra_alloc as dra
+from bench.conftest import Measure
 from bench.workloads import CLASSES, GPU, claim, held, node, pool_slice, request, text
 from dra_alloc import api
 
@@ -62,27 +58,14 @@ def crowded(size: int) -> dra.RequeueIndex:
     return index
 
 
-def tell(benchmark: BenchmarkFixture, plain: Callable[[], object]) -> None:
-    """Print how the benchmark compares to looking at every pod, which is measured once."""
-    started = time.perf_counter()
-    plain()
-    seconds = time.perf_counter() - started
-    if benchmark.stats is not None:
-        print(
-            f"\n{benchmark.name}: a look at every pod costs {seconds / benchmark.stats.stats.median:,.0f} times as much"
-        )
-
-
-@pytest.mark.benchmark(group="requeue: a claim event, one pod affected")
 @pytest.mark.parametrize("size", SIZES)
-def test_claim_event(benchmark: BenchmarkFixture, size: int) -> None:
+def test_requeue_claim(measure: Measure, size: int) -> None:
     index = crowded(size)
     old = index.cluster.get("ResourceClaim", f"default/claim-{size // 2:06}")
     reference = api.ResourceClaimConsumerReference(resource="pods", name="other", uid="uid")
     event = dra.Event("updated", attrs.evolve(old, status=api.ResourceClaimStatus(reserved_for=(reference,))), old=old)
-    found = benchmark(index.affected, event)
-    assert found == [f"default/pod-{size // 2:06}"]
     pods, _ = crowd(size)
+    expected = [f"default/pod-{size // 2:06}"]
 
     def scan() -> list[str]:
         return [
@@ -91,13 +74,13 @@ def test_claim_event(benchmark: BenchmarkFixture, size: int) -> None:
             if any(entry.resource_claim_name == old.metadata.name for entry in each.spec.resource_claims)
         ]
 
-    assert scan() == found
-    tell(benchmark, scan)
+    assert scan() == expected
+    found = measure(lambda: index.affected(event), n=size, plain=scan, what="a look at every pod")
+    assert found == expected
 
 
-@pytest.mark.benchmark(group="requeue: a slice event, ten pods affected")
 @pytest.mark.parametrize("size", SIZES)
-def test_slice_event(benchmark: BenchmarkFixture, size: int) -> None:
+def test_requeue_slice(measure: Measure, size: int) -> None:
     """A GPU of eight comes free of its taint. Each event has another model, so that nothing is known of it before."""
     index = crowded(size)
     models = size // ALIKE
@@ -114,14 +97,13 @@ def test_slice_event(benchmark: BenchmarkFixture, size: int) -> None:
         old = pool_slice(GPU, f"new-{turns[0]}", tainted, on="node-0")
         return (dra.Event("updated", pool_slice(GPU, f"new-{turns[0]}", devices, on="node-0"), old=old),), {}
 
-    found = benchmark.pedantic(index.affected, setup=next_event, rounds=50, warmup_rounds=3)
+    found = measure(index.affected, n=size, setup=next_event, rounds=100)
     first = turns[0] % models * ALIKE
     assert found == [f"default/pod-{number:06}" for number in range(first, first + ALIKE)]
 
 
-@pytest.mark.benchmark(group="requeue: adding all pods")
 @pytest.mark.parametrize("size", SIZES)
-def test_add(benchmark: BenchmarkFixture, size: int) -> None:
+def test_requeue_add(measure: Measure, size: int) -> None:
     pods, claims = crowd(size)
     cluster = dra.Cluster.from_objects([*CLASSES, node("node-0"), *claims])
 
@@ -131,12 +113,12 @@ def test_add(benchmark: BenchmarkFixture, size: int) -> None:
             index.add(each)
         return index
 
-    assert len(benchmark.pedantic(add_all, rounds=1)) == size
+    found = measure(add_all, n=size, units=size, setup=lambda: None, rounds=2)
+    assert len(found) == size
 
 
-@pytest.mark.benchmark(group="requeue: a burst of pods with template claims on 500 nodes")
 @pytest.mark.parametrize("size", [500, 1_000, 2_000])
-def test_burst(benchmark: BenchmarkFixture, size: int) -> None:
+def test_requeue_burst(measure: Measure, size: int) -> None:
     """Pods come at once, and then, one after the other, their claims, and the pods' notice of these (KEP-6132)."""
     shape = claim("shape", [request("gpu", "gpu")]).spec
     cluster = dra.Cluster.from_objects(
@@ -179,8 +161,6 @@ def test_burst(benchmark: BenchmarkFixture, size: int) -> None:
                 woken += len(index.affected(dra.Event("updated", after, old=before)))
             return woken
 
-    assert benchmark.pedantic(burst, rounds=1) == size
-
     def scan() -> int:
         woken = 0
         for item in made:
@@ -192,4 +172,7 @@ def test_burst(benchmark: BenchmarkFixture, size: int) -> None:
         return woken
 
     assert scan() == size
-    tell(benchmark, scan)
+    found = measure(
+        burst, n=size, units=size, setup=lambda: None, rounds=2, plain=scan, plain_units=size, what="a full scan"
+    )
+    assert found == size

@@ -21,7 +21,7 @@ from dra_alloc.api import (
 )
 from dra_alloc.requeue.changes import EVERY
 from dra_alloc.requeue.waiting import Waiting, find, full_key
-from dra_alloc.requeue.wants import Want, Wants
+from dra_alloc.requeue.wants import Want, Wants, is_want
 
 if TYPE_CHECKING:
     from dra_alloc.cluster import Cluster
@@ -154,6 +154,7 @@ class Demands:
 
     def _demand(self, pod: Waiting, claims: list[_Source], keys: dict[str, None]) -> None:
         wanted: list[str] = []
+        blocking: list[str] = []
         missing = False
         for claim in claims:
             if isinstance(claim, ResourceClaim):
@@ -169,10 +170,9 @@ class Demands:
                 keys[name] = None
             if demand.admin:
                 keys[f"admin {pod.namespace}"] = None
-            if pod.blocking is None:
-                wanted += demand.wanted
-            else:
-                wanted += _narrowed(demand, pod.blocking.get(full_key(claim.metadata), ()))
+            wanted += demand.wanted
+            if pod.blocking is not None:
+                blocking += _narrowed(demand, pod.blocking.get(full_key(claim.metadata), ()))
         for resource in pod.resources:
             found = self._class_of(resource)
             if found is not None:
@@ -180,6 +180,8 @@ class Demands:
                 wanted.append(self.wants.of_class(found).key)
         if missing:
             return  # nothing but the class can help
+        if blocking:  # a reason that names nothing of what the pod wants is about something else
+            wanted = [key for key in wanted if key in blocking or not is_want(key)]
         if not wanted:
             wanted.append(PLACELESS)
         for key in wanted:
@@ -266,8 +268,6 @@ def _shape(request: DeviceRequest) -> tuple[object, ...]:
 def _narrowed(demand: _Demand, requests: Collection[str]) -> Iterator[str]:
     """The keys of the wants of some requests."""
     for name, wants in demand.wants:
-        for want in wants:
-            if want.every:
-                yield EVERY
-            if name in requests:
+        if name in requests:
+            for want in wants:
                 yield want.key

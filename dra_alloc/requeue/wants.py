@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from dra_alloc.cel import DeviceEnv
     from dra_alloc.cel.necessary import Equality, Path
 
-__all__ = ["Buckets", "Want", "Wants"]
+__all__ = ["Buckets", "Want", "Wants", "is_want"]
+
+
+_PREFIX = "want "
 
 
 @attrs.frozen(eq=False)
@@ -35,7 +38,12 @@ class Want:
 
     @key.default
     def _make_key(self) -> str:
-        return f"w{self.number}"
+        return f"{_PREFIX}{self.number}"
+
+
+def is_want(key: str) -> bool:
+    """Whether a key is that of a want."""
+    return key.startswith(_PREFIX)
 
 
 class Wants:

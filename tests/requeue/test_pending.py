@@ -7,7 +7,7 @@ import pytest
 
 import dra_alloc as dra
 from dra_alloc.api import Pod
-from tests.requeue.objects import CLASSES, claim, device, holding, node, pod, slice_of
+from tests.requeue.objects import CLASSES, claim, device, holding, node, pod, request, slice_of
 
 
 class Clock:
@@ -139,11 +139,15 @@ def test_who_waits_for_too_long_is_tried_without_an_event(queue: dra.PendingQueu
 
 
 def test_the_reason_narrows_the_events(queue: dra.PendingQueue) -> None:
-    queue.add(pod("a", "x"))
-    queue.pop()
-    queue.failed("default/a", {"default/x": ["another"]})
+    both = claim("both", request("gpu", name="gpu"), request("nic", name="nic"))
+    queue._index.cluster.upsert(both)  # type: ignore[attr-defined]
+    for name, missing in (("a", "nic"), ("b", "gpu")):
+        queue.add(pod(name, "both"))
+        queue.pop()
+        queue.failed(f"default/{name}", {"default/both": [missing]})
     queue.notify(FREED)
     assert queue.unschedulable() == ["default/a"]
+    assert queue.backoff() == ["default/b"]
 
 
 def test_done_and_gone(queue: dra.PendingQueue) -> None:

@@ -68,6 +68,11 @@ def test_a_new_reason_counts_from_then_on(index: dra.RequeueIndex) -> None:
     assert index.affected(NIC_FREED) == [KEY]
 
 
+def test_a_reason_about_something_else_narrows_nothing(index: dra.RequeueIndex) -> None:
+    index.add(pod("a", "x"), {"default/other": ["nic"]})
+    assert index.affected(GPU_FREED) == [KEY]
+
+
 def test_an_explanation_tells_which_requests_block(index: dra.RequeueIndex) -> None:
     index.cluster.delete("ResourceClaim", "default/gpu-user")
     explanation = dra.Allocator(index.cluster).explain("default/x")
