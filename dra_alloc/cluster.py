@@ -616,7 +616,7 @@ class Cluster:
                 raise Conflict(
                     f"claim {key} is not allocated and cannot be reserved for {consumer.resource} {consumer.name}"
                 )
-            if any(_same_consumer(other, consumer) for other in found.status.reserved_for):
+            if any(same_consumer(other, consumer) for other in found.status.reserved_for):
                 new.setdefault(key, found)
                 continue
             if len(found.status.reserved_for) >= MAX_RESERVED:
@@ -771,8 +771,13 @@ def _move(index: CowMap[str, tuple[str, ...]], key: str, before: str | None, aft
         index[after] = (*index.get(after, ()), key)
 
 
-def _same_consumer(one: ResourceClaimConsumerReference, other: ResourceClaimConsumerReference) -> bool:
-    """Entries of `reservedFor` are told apart by UID; objects that were never in a cluster may have none."""
+def same_consumer(one: ResourceClaimConsumerReference, other: ResourceClaimConsumerReference) -> bool:
+    """Whether two entries of `reservedFor` are one user of the claim.
+
+    Pods are told apart by UID (those that were never in a cluster may have none), groups by name alone (KEP-5729).
+    """
+    if one.resource == other.resource == "podgroups":
+        return (one.api_group, one.name) == (other.api_group, other.name)
     return one == other if not one.uid else one.uid == other.uid
 
 

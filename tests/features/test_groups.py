@@ -108,6 +108,21 @@ def test_worked_example_2() -> None:
     assert claim.status.allocation is not None  # type: ignore[union-attr]
 
 
+def test_a_group_is_known_by_its_name_in_reserved_for() -> None:
+    named = {"name": "c", "resourceClaimName": "m"}
+    cluster, allocator = scene(gpu_node("n1"), gpu_class(), pending("m"), a_group("pg", [named]))
+    first = allocator.allocate_pod(a_pod("a", claims={"c": "m"}, group="pg"))
+    assert first is not None
+    cluster.commit(first)
+    group = cluster.get("PodGroup", "default/pg")
+    assert group is not None
+    cluster.upsert(attrs.evolve(group, metadata=attrs.evolve(group.metadata, uid="another")))
+    second = allocator.allocate_pod(a_pod("b", claims={"c": "m"}, group="pg"))
+    assert second is not None
+    cluster.commit(second)
+    assert consumers(cluster, "m") == [GROUP_ENTRY]
+
+
 @pytest.mark.parametrize(
     ("group_claim", "pod_claim", "is_the_groups"),
     [

@@ -10,6 +10,7 @@ import attrs
 
 from dra_alloc.api import AllocationResult, Node, Pod, PodGroup, PodStatus, ResourceClaim
 from dra_alloc.api import ResourceClaimConsumerReference as Consumer
+from dra_alloc.cluster import same_consumer
 from dra_alloc.errors import Conflict
 from dra_alloc.features.binding import DEFAULT_TIMEOUT, Readiness, pod_readiness
 from dra_alloc.features.nodeallocatable import uses_mapping
@@ -125,9 +126,9 @@ def other_user(cluster: Cluster, pod: Pod, claim: ResourceClaim, consumer: Consu
     """Who, besides the pod, uses a claim that one pod alone may use (KEP-5517), or None."""
     reserved = claim.status.reserved_for if claim.status is not None else ()
     for other in reserved:
-        if other != consumer:
+        if not same_consumer(other, consumer):
             return f"{other.resource.removesuffix('s')} {other.name}"
-    if consumer.resource == "pods" or consumer not in reserved:
+    if consumer.resource == "pods" or not reserved:
         return None
     for other_pod in cluster.pods():
         status = other_pod.status

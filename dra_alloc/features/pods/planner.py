@@ -17,7 +17,7 @@ from dra_alloc.api import (
     ResourceClaim,
     ResourceClaimStatus,
 )
-from dra_alloc.cluster import MAX_RESERVED
+from dra_alloc.cluster import MAX_RESERVED, same_consumer
 from dra_alloc.errors import AllocationError, DraError
 from dra_alloc.features._placement import placement_fault
 from dra_alloc.features.binding import BindingState, claim_readiness
@@ -166,7 +166,8 @@ class PodPlanner:
             status = claim.status
             if status is None or status.allocation is None:
                 continue
-            if each.consumer not in status.reserved_for and len(status.reserved_for) >= MAX_RESERVED:
+            reserved = any(same_consumer(other, each.consumer) for other in status.reserved_for)
+            if not reserved and len(status.reserved_for) >= MAX_RESERVED:
                 return _everywhere(f"claim {key} is reserved for {MAX_RESERVED} consumers, the most it can have")
             ready = claim_readiness(claim, now=self._allocator._clock(), features=self._features)
             if ready.state in (BindingState.FAILED, BindingState.TIMED_OUT):
@@ -504,7 +505,7 @@ def _with_status(pod: Pod, **fields: Any) -> Pod:
 def _served(claim: ResourceClaim, allocation: AllocationResult, entry: PodClaim) -> ResourceClaim:
     """The claim with its allocation, its finalizer, and reserved for who uses it."""
     status = attrs.evolve(claim.status or ResourceClaimStatus(), allocation=allocation)
-    if not any(other.uid == entry.consumer.uid for other in status.reserved_for):
+    if not any(same_consumer(other, entry.consumer) for other in status.reserved_for):
         status = attrs.evolve(status, reserved_for=(*status.reserved_for, entry.consumer))
     finalizers = claim.metadata.finalizers
     if FINALIZER not in finalizers:
