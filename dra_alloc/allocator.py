@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from dra_alloc.inventory import Inventory, NodeView, PoolTable
     from dra_alloc.preference import Prefer
     from dra_alloc.problem import Alternative
+    from dra_alloc.whatif import Preemption, WhatIf, WhatIfBudget
 
     Passes = Callable[[Device, str, Sequence[Alternative]], bool]
 
@@ -362,6 +363,42 @@ class Allocator:
             if pod is not None:
                 return explain_pod(self, pod, node, nodes=nodes, node_resources=node_resources)
             return explain(self, claims, node, nodes=nodes)
+
+    def whatif(
+        self,
+        claims: Any = None,
+        node: str | Node | None = None,
+        *,
+        pod: Any = None,
+        nodes: Iterable[str] | None = None,
+        budget: WhatIfBudget | None = None,
+    ) -> WhatIf:
+        """What would make claims or a pod fit: the cheapest changes first, each tried in a fork of the cluster.
+
+        Arguments as of `explain`. budget: bounds of trials, nodes, changes together, remedies and time. No change of a
+        remedy can be left out. Costs are in `dra_alloc.whatif.model.COSTS`.
+        """
+        from dra_alloc.whatif import whatif
+
+        if isinstance(claims, Pod):
+            claims, pod = None, claims
+        if (claims is None) == (pod is None):
+            raise ValueError("whatif takes claims or a pod")
+        return whatif(self, claims, node, pod=pod, nodes=nodes, budget=budget)
+
+    def preempt(self, pod: Any, *, nodes: Iterable[str] | None = None, max_trials: int = 10_000) -> Preemption | None:
+        """Which pods of lower priority would have to leave a node for a pod; None: no preemption would help.
+
+        Chosen as the scheduler of Kubernetes does: on each node all pods of lower priority but those that can stay, the
+        most important first; of the nodes the one with the lowest highest priority among its victims, then the lowest
+        sum of priorities, then the fewest victims, then the latest start of the most important victim, then the first.
+        Disruption budgets (PodDisruptionBudget) are not looked at. A pod that fits as it is has no victims.
+
+        Raises BudgetExceeded after `max_trials` attempts, and what `allocate_pod` raises.
+        """
+        from dra_alloc.whatif import preempt
+
+        return preempt(self, pod, nodes=nodes, max_trials=max_trials)
 
     # From claims to a question
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dra_alloc.api import AllocationResult, DeviceConstraint, Node, ResourceClaim
     from dra_alloc.problem import Question
 
-__all__ = ["find_conflict"]
+__all__ = ["find_conflict", "rule_text"]
 
 #: A request or a constraint: number of the claim, position in it.
 Place = tuple[int, int]
@@ -226,10 +226,7 @@ class _Finder:
 
     def _rule(self, place: Place) -> str:
         claim = self.claims[place[0]]
-        constraint = claim.spec.devices.constraints[place[1]]
-        kind, attribute = _kind(constraint)
-        over = f" over {', '.join(constraint.requests)}" if constraint.requests else ""
-        return f"{claim.metadata.key}: {kind} {attribute}{over}"
+        return rule_text(claim, claim.spec.devices.constraints[place[1]])
 
     def _split(self, place: Place, best: _Best, partial: Iterable[Chosen]) -> ValueSplit:
         """The values of a constraint's attribute: in the partial set, and among what is left."""
@@ -290,6 +287,13 @@ class _Finder:
         if label is None or label.code in ("in-use", "too-few", "no-devices", "class-selector", "request-selector"):
             return attrs.evolve(found, code="conflict", rest=rest)
         return attrs.evolve(found, code=label.code, rest=rest)
+
+
+def rule_text(claim: ResourceClaim, constraint: DeviceConstraint) -> str:
+    """How a constraint is named in a conflict."""
+    kind, attribute = _kind(constraint)
+    over = f" over {', '.join(constraint.requests)}" if constraint.requests else ""
+    return f"{claim.metadata.key}: {kind} {attribute}{over}"
 
 
 def _kind(constraint: DeviceConstraint) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from dra_alloc.cel import Program, device_env
+from dra_alloc.cel import Program, compile_selector, device_env
 from dra_alloc.errors import CelError
 from dra_alloc.explain._holders import Holders
 from dra_alloc.explain._terms import term_programs
@@ -127,6 +127,17 @@ class Judge:
         """Whether only use, taints, counters and constraints can speak against a device, so that All wants it."""
         static = self._statics(offer, slot, position)
         return not offer.elsewhere and not static.before and not static.small
+
+    def false_terms(self, expression: str, offer: Offer) -> list[str]:
+        """The terms of an expression that are false on a device; the whole one if it is no conjunction, or fails."""
+        try:
+            env = device_env(offer.table.key[0], offer.device)
+            lists = self.features.DRAListTypeAttributes
+            if compile_selector(expression, list_attributes=lists).evaluate(env) is True:
+                return []
+        except CelError:
+            return [expression]
+        return _false_terms(expression, env, lists) or [expression]
 
     # Rules that use does not change
 

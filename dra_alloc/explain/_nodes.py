@@ -192,6 +192,22 @@ class Profiler:
             return label[1].code, _summary(*label)
         return self._conflict(node, view, parts)
 
+    def lacking(self, node: Node) -> int:
+        """How many devices the requests lack on a node, each by itself; 0 where only their conflict is in the way."""
+        parts = self._profile(self._subject.inventory.view(node))
+        total = place = 0
+        for slot in self._question.slots:
+            least = None
+            for alternative in slot.alternatives:
+                matching = sum(part.alternatives[place].matching for part in parts)
+                candidates = sum(part.alternatives[place].candidates for part in parts)
+                place += 1
+                wanted = max(1, matching) if alternative.every else alternative.count
+                missing = max(0, wanted - candidates)
+                least = missing if least is None else min(least, missing)
+            total += least or 0
+        return total
+
     def _failure(self, node: Node) -> tuple[str, str] | None:
         try:
             self._subject.asker.allocate(self._subject.claims, node)

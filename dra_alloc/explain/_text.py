@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         RuledOut,
     )
 
-__all__ = ["Line", "lines", "render"]
+__all__ = ["Line", "lines", "render", "short_names"]
 
 #: Names in a list before "and n more".
 _NODES, _DEVICES, _EXAMPLES = 5, 4, 3
@@ -127,9 +127,10 @@ def _failure(found: Failure, indent: int) -> Iterator[Line]:
 def _request(found: RequestExplanation, indent: int) -> Iterator[Line]:
     wanted = "all devices" if found.wanted is None else _devices(found.wanted)
     got = _devices(len(found.candidates)) if found.candidates else "none"
+    names = f": {_some(short_names(found.candidates), _DEVICES)}" if found.candidates else ""
     yield Line(
         f"request {found.claim}/{found.request} wants {wanted} of class {found.device_class}, "
-        f"by itself could have {got}{': ' + _some(_short(found.candidates), _DEVICES) if found.candidates else ''}",
+        f"by itself could have {got}{names}",
         indent,
     )
     for entry in found.ruled_out:
@@ -146,7 +147,7 @@ def _ruled_out(entry: RuledOut, indent: int) -> Iterator[Line]:
     for name, detail in entry.devices:
         by_detail.setdefault(detail, []).append(name)
     for detail, names in by_detail.items():
-        shown = _some(_short(names), _DEVICES)
+        shown = _some(short_names(names), _DEVICES)
         yield Line(f"{shown}: {detail}" if detail else shown, indent + 1, "dim")
     more = entry.count - len(entry.devices)
     if more:
@@ -165,7 +166,7 @@ def _conflict(node: NodeExplanation, found: Conflict, indent: int) -> Iterator[L
         for each in found.partial:
             by_request.setdefault(f"{each.claim}/{each.request}", []).append(each.device)
         for name, devices in by_request.items():
-            yield Line(f"{name}: {_some(_short(devices), 8)}", indent + 2, "dim")
+            yield Line(f"{name}: {_some(short_names(devices), 8)}", indent + 2, "dim")
     for split in found.splits:
         have = _counted(split.chosen) or "no value"
         left = _counted(split.others) or "none left"
@@ -182,7 +183,7 @@ def _counted(values: Sequence[tuple[str, int]]) -> str:
     return _some([f"{value} on {_devices(count)}" for value, count in values], _DEVICES)
 
 
-def _short(names: Sequence[str]) -> list[str]:
+def short_names(names: Sequence[str]) -> list[str]:
     """Names of devices; the driver and pool that they all share are said once."""
     if len(names) < 2:
         return list(names)

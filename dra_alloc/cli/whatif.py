@@ -1,0 +1,103 @@
+"""`dra-alloc whatif`: what would make pods and claims fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from dra_alloc.cli._input import allocator_of, cluster_of, features_options, input_options, selection_options
+from dra_alloc.cli._output import console, emit, progress
+from dra_alloc.cli._questions import questions
+from dra_alloc.gates import Features
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+Examples:
+  dra-alloc whatif -f cluster.yaml --pod default/trainer-0
+  dra-alloc whatif -f cluster.yaml --claim default/gpus --node node-1 -o json
+  dra-alloc whatif -f dump.json --pod default/trainer-0 --preempt
+"""
+
+
+@click.command("whatif", epilog=_EXAMPLES)
+@input_options
+@selection_options
+@click.option("--preempt", is_flag=True, help="Only say which pods of lower priority would have to go for the pod.")
+@click.option("--trials", type=click.IntRange(1), default=1000, show_default=True, help="Combinations to try at most.")
+@click.option("--changes", type=click.IntRange(1, 8), default=3, show_default=True, help="Changes together at most.")
+@click.option("--remedies", type=click.IntRange(1), default=5, show_default=True, help="Remedies to show at most.")
+@click.option(
+    "--timeout", type=click.FloatRange(0, min_open=True), default=10.0, show_default=True, help="Seconds a question."
+)
+@features_options
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json", "yaml", "csv"]),
+    default="table",
+    show_default=True,
+    help="Form of the output.",
+)
+def command(
+    objects: list[Any],
+    claim_names: Sequence[str],
+    pod_name: str | None,
+    node: str | None,
+    preempt: bool,
+    trials: int,
+    changes: int,
+    remedies: int,
+    timeout: float,
+    features: Features,
+    output: str,
+) -> int:
+    """Say which least changes would make a pod or claims fit: each tried in a copy of the cluster.
+
+    Changes are: fewer devices, a term of a selector less, a toleration more, a constraint less, a smaller amount,
+    claims or pods of lower priority that give way, devices or a node more. Those that cost least come first. With
+    --preempt: the pods that would have to go, as the scheduler of Kubernetes chooses victims (it also looks at
+    disruption budgets, which are not read here).
+
+    Without --pod or --claim: each pod that waits for a node, and each claim that is not allocated. Ends with 0 if all
+    fit as they are, with 1 if changes are needed.
+    """
+    from dra_alloc.whatif import WhatIfBudget, whatif
+    from dra_alloc.whatif import preempt as victims
+
+    if preempt and claim_names:
+        raise click.UsageError("--preempt is about a pod; give --pod, not --claim")
+    if preempt and output == "csv":
+        raise click.UsageError("--preempt has no form csv; there are table, json, yaml")
+    allocator = allocator_of(cluster_of(objects), features)
+    asked = questions(objects, claim_names=claim_names, pod_name=pod_name)
+    if preempt:
+        asked = [question for question in asked if question.pod is not None]
+        nodes = None if node is None else [node]
+        chosen = [victims(allocator, question.pod, nodes=nodes) for question in progress(asked, len(asked), "trying")]
+        if output == "table":
+            for question, found in zip(asked, chosen, strict=True):
+                console().print(found.text() if found else f"{question.title}: preemption would not help")
+        else:
+            emit({"preemptions": [found.to_dict() if found else None for found in chosen]}, output)
+        return 0 if all(found is not None and not found.victims for found in chosen) else 1
+    budget = WhatIfBudget(trials=trials, changes=changes, remedies=remedies, timeout=timeout)
+    answers = [
+        whatif(allocator, None if question.pod else question.claims, node, pod=question.pod, budget=budget)
+        for question in progress(asked, len(asked), "trying")
+    ]
+    if output == "table":
+        out = console()
+        for answer in answers:
+            out.print(answer.text(out.width), soft_wrap=True)
+        if not answers:
+            out.print("nothing waits for devices")
+    elif output == "csv":
+        for number, answer in enumerate(answers):
+            text = answer.table().to_csv()
+            click.echo(text if number == 0 else text.partition("\n")[2], nl=False)
+    else:
+        emit({"answers": [answer.to_dict() for answer in answers]}, output)
+    return 0 if all(answer.fits for answer in answers) else 1

@@ -1,0 +1,160 @@
+"""Changes, remedies that are made of them, and the answer as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import groupby
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from dra_alloc.explain._text import short_names
+from dra_alloc.explain.model import Chosen
+
+if TYPE_CHECKING:
+    from dra_alloc.tables import Table
+    from dra_alloc.whatif._trial import Trial
+
+__all__ = ["COSTS", "Change", "Remedy", "WhatIf"]
+
+#: What a change of each kind costs. Cheap is what the owner of the claim can do alone, dear what others pay for.
+COSTS: Final[dict[str, int]] = {
+    "toleration": 10,
+    "fewer-devices": 10,  # for each device
+    "selector-term": 20,
+    "capacity": 20,
+    "constraint": 30,
+    "class-term": 40,
+    "preempt": 50,  # and 5 more for each step of priority
+    "add-devices": 100,  # for each device
+    "add-node": 150,
+}
+
+
+@attrs.frozen
+class Change:
+    """One change. kind: a key of COSTS. text: what to do, in words. claim, request: what it is made to, if anything.
+
+    Changes of equal kind, text, claim and request are the same change.
+    """
+
+    kind: str
+    cost: int = attrs.field(eq=False)
+    text: str = ""
+    claim: str = ""
+    request: str = ""
+    apply: Callable[[Trial], None] = attrs.field(eq=False, repr=False, kw_only=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "cost": self.cost,
+            "text": self.text,
+            "claim": self.claim or None,
+            "request": self.request or None,
+        }
+
+
+@attrs.frozen(kw_only=True)
+class Remedy:
+    """Changes with which it fits: none of them can be left out. node: where; chosen: what it would get there."""
+
+    cost: int
+    changes: tuple[Change, ...]
+    node: str
+    chosen: tuple[Chosen, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "cost": self.cost,
+            "changes": [change.to_dict() for change in self.changes],
+            "node": self.node,
+            "chosen": [each.to_dict() for each in self.chosen],
+        }
+
+
+@attrs.frozen(kw_only=True)
+class WhatIf:
+    """What would help. remedies: the cheapest first. nodes: those that were tried, of `of` nodes; trials: attempts.
+
+    complete: whether every combination up to the number of changes was tried on these nodes; otherwise the budget ended
+    the search, and there may be more, never cheaper ones of those changes.
+    """
+
+    subject: str
+    fits: bool
+    remedies: tuple[Remedy, ...] = ()
+    nodes: tuple[str, ...] = ()
+    of: int = 0
+    trials: int = 0
+    complete: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data with stable keys."""
+        return {
+            "subject": self.subject,
+            "fits": self.fits,
+            "remedies": [remedy.to_dict() for remedy in self.remedies],
+            "nodes": list(self.nodes),
+            "of": self.of,
+            "trials": self.trials,
+            "complete": self.complete,
+        }
+
+    def text(self, width: int = 100) -> str:
+        """The answer for people, folded to `width` columns."""
+        lines = []
+        if self.fits:
+            lines.append(f"{self.subject}: fits as it is")
+        elif not self.remedies:
+            lines.append(f"{self.subject}: does not fit, and nothing that was tried would help")
+        else:
+            lines.append(f"{self.subject}: does not fit; what would help, the least first:")
+        for number, remedy in enumerate(self.remedies, 1):
+            what = "; and ".join(change.text for change in remedy.changes)
+            lines += _folded(f"{number}. {what}", 1, width)
+            got = _got(remedy.chosen) or "its place"
+            lines += _folded(f"cost {remedy.cost}; on node {remedy.node} it would get {got}", 3, width)
+        if not self.fits:
+            end = "" if self.complete else "; the budget ended the search"
+            tried = f"{self.trials} trial{'' if self.trials == 1 else 's'}"
+            lines += _folded(f"({tried} on {len(self.nodes)} of {self.of} nodes{end})", 1, width)
+        return "\n".join(lines)
+
+    def table(self) -> Table:
+        """One row for each change of each remedy."""
+        from dra_alloc.tables import Table
+
+        rows = [
+            (self.subject, number, remedy.cost, remedy.node, change.kind, change.claim, change.request, change.text)
+            for number, remedy in enumerate(self.remedies, 1)
+            for change in remedy.changes
+        ]
+        columns = ("subject", "remedy", "cost", "node", "kind", "claim", "request", "change")
+        return Table.of(columns, rows, integers=("remedy", "cost"))
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def _got(chosen: tuple[Chosen, ...]) -> str:
+    """The devices of each request; driver and pool are said once."""
+    parts = []
+    for request, group in groupby(chosen, key=lambda each: each.request):
+        names = short_names([each.device for each in group])
+        more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+        parts.append(f"{request}: {', '.join(names[:4])}{more}")
+    return "; ".join(parts)
+
+
+def _folded(text: str, indent: int, width: int) -> list[str]:
+    before = "  " * indent
+    return wrap(
+        text,
+        max(20, width),
+        initial_indent=before,
+        subsequent_indent=before + "    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

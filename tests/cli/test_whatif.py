@@ -1,0 +1,45 @@
+"""`dra-alloc whatif`: what it prints, and how it ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.conftest import Run
+
+REASONS = Path(__file__).parents[2] / "examples" / "reasons"
+
+
+def test_text_and_status(run: Run) -> None:
+    ran = run("whatif", "-f", REASONS / "taint", "--remedies", 1)
+    assert ran.status == 1
+    assert ran.out == (
+        "claim default/wanted: does not fit; what would help, the least first:\n"
+        "  1. tolerate the taint example.com/maintenance:NoSchedule in request gpus of claim default/wanted\n"
+        "      cost 10; on node node-1 it would get gpus: gpu.example.com/node-1/gpu-1\n"
+        "  (1 trial on 1 of 1 nodes; the budget ended the search)\n"
+    )
+
+
+def test_json_and_csv(run: Run) -> None:
+    (answer,) = run("whatif", "-f", REASONS / "in-use", "-o", "json").json["answers"]
+    assert (answer["fits"], answer["remedies"][0]["changes"][0]["text"]) == (False, "release claim default/first")
+    ran = run("whatif", "-f", REASONS / "in-use", "-o", "csv")
+    assert ran.out.splitlines()[:2] == [
+        "subject,remedy,cost,node,kind,claim,request,change",
+        "claim default/wanted,1,50,node-1,preempt,,,release claim default/first",
+    ]
+
+
+def test_preemption(run: Run) -> None:
+    ran = run("whatif", "-f", REASONS / "node-resources", "--preempt")
+    assert (ran.status, ran.out) == (1, "pod default/trainer: preemption would not help\n")
+    ran = run("whatif", "-f", REASONS / "claim-elsewhere", "--pod", "trainer", "--preempt", "-o", "json")
+    assert ran.status == 0
+    (found,) = ran.json["preemptions"]
+    assert (found["node"], found["victims"]) == ("node-1", [])
+
+
+def test_preemption_is_for_pods(run: Run) -> None:
+    ran = run("whatif", "-f", REASONS / "in-use", "--preempt", "--claim", "wanted")
+    assert ran.status == 2
+    assert "give --pod" in ran.err
