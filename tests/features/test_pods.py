@@ -318,6 +318,20 @@ def test_a_pod_waits_for_the_binding_conditions_of_its_devices_and_is_tried_agai
     assert allocator.allocate_pod(second) is not None
 
 
+def test_an_allocated_device_that_skips_operations_needs_a_node_that_knows_of_it() -> None:
+    everywhere = slice_of("gpu-0", pool="p", node=None, all_nodes=True, skip_node_operations=("*",))
+    knowing = node("b")
+    status = attrs.evolve(knowing.status, declared_features=("DRAOptionalNodeOperations",))  # type: ignore[type-var]
+    cluster, allocator = scene(node("a"), attrs.evolve(knowing, status=status), everywhere, gpu_class(), pending("c"))
+    first = placed(cluster, allocator, a_pod("p", claims={"g": "c"}))
+    assert (first.node, first.drivers) == ("b", ())
+    second = a_pod("q", claims={"g": "c"})
+    assert allocator.feasible_nodes(pod=second) == ["b"]
+    refused = allocator.refusal(second, "a")
+    assert refused is not None
+    assert "does not declare DRAOptionalNodeOperations" in str(refused)
+
+
 # Commit
 
 

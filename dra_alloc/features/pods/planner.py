@@ -37,6 +37,7 @@ from dra_alloc.features.nodeallocatable import (
     pod_level_fault,
     uses_mapping,
 )
+from dra_alloc.features.nodeoperations import NODE_FEATURE as NODE_OPERATIONS
 from dra_alloc.features.nodeoperations import node_supports
 from dra_alloc.features.noderesources import Amounts, Refusal, fit, footprint, is_node_allocatable, requested_on
 from dra_alloc.features.nodesearch import NodeLimits, search_within
@@ -184,8 +185,6 @@ class PodPlanner:
         shape = self._judge(node) if refused is None else refused
         if isinstance(shape, Refusal):
             return shape
-        if not node_supports(node, shape.models):
-            return Refusal("the node does not declare DRAOptionalNodeOperations, which an allocated device needs", True)
         found = self._allocate(shape, node)
         if found is None:
             return Refusal("not all devices that the claims ask for can be had on the node")
@@ -278,12 +277,11 @@ class PodPlanner:
 
     def _anywhere(self, all_wanted: bool) -> Iterator[str]:
         """Candidates among all nodes for claims that do not depend on the node."""
-        claims = [each.claim for each in self._resolved.claims]
+        claims = self.models()
         seen = 0
         limit = None if all_wanted else _FIRST_BATCH
-        unique = list({claim.metadata.key: claim for claim in claims}.values())
         while True:
-            names = self._allocator.feasible_nodes(unique, limit=limit, parallel=self._parallel, cancel=self._cancel)
+            names = self._allocator.feasible_nodes(claims, limit=limit, parallel=self._parallel, cancel=self._cancel)
             for name in names[seen:]:
                 if not isinstance(self._judge(self._allocator._node(name)), Refusal):
                     yield name
@@ -326,6 +324,9 @@ class PodPlanner:
         shape = self._shape(node)
         if isinstance(shape, Refusal):
             return shape
+        if not node_supports(node, shape.models):
+            reason = f"the node does not declare {NODE_OPERATIONS}, which a device of an allocated claim needs"
+            return Refusal(reason, unresolvable=True)
         short = fit(self._needed(shape, self._base), self._requested(node), node, shape.plugin)
         return short if short is not None else shape
 
