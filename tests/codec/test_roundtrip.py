@@ -8,13 +8,12 @@ from typing import Any
 
 import orjson
 import pytest
-import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dra_alloc import api
 from dra_alloc.api import Model
-from dra_alloc.codec import decode, encode, load
+from dra_alloc.codec import decode, dump_yaml, encode, load
 from dra_alloc.codec.schema import snake
 from dra_alloc.codec.versions import KINDS, Shape
 from tests.codec.strategies import objects
@@ -43,7 +42,7 @@ def test_every_version_holds_what_it_can_hold(
 @given(objects(api.ResourceSlice))
 def test_yaml_and_json_and_snake_case_say_the_same(obj: Model) -> None:
     written = encode(obj)
-    texts = [json.dumps(written), json.dumps(written, indent=2), yaml.safe_dump(written, allow_unicode=False)]
+    texts = [json.dumps(written), json.dumps(written, indent=2), dump_yaml(written)]
     for text in texts:
         (again,) = load(io.StringIO(text), strict=True)
         assert again == obj
