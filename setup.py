@@ -21,9 +21,7 @@ core = Extension(
     extra_link_args=LINK,
 )
 
-rows = Extension(
-    "dra_alloc._rows", ["dra_alloc/_rows.pyx"], extra_compile_args=FLAGS[1:], extra_link_args=LINK
-)
+rows = Extension("dra_alloc._rows", ["dra_alloc/_rows.pyx"], extra_compile_args=FLAGS[1:], extra_link_args=LINK)
 
 setup(
     ext_modules=cythonize(

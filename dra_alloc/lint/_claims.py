@@ -8,7 +8,14 @@ from collections.abc import Iterator
 
 import attrs
 
-from dra_alloc.api import DeviceClaim, DeviceTaint, ExactDeviceRequest, ResourceClaim, ResourceClaimTemplate
+from dra_alloc.api import (
+    AllocationResult,
+    DeviceClaim,
+    DeviceTaint,
+    ExactDeviceRequest,
+    ResourceClaim,
+    ResourceClaimTemplate,
+)
 from dra_alloc.codec.validation import ADMIN_ACCESS_LABEL
 from dra_alloc.features.taints import BLOCKING_EFFECTS, describe, tolerates
 from dra_alloc.lint._capacities import check_capacities
