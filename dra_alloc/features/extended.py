@@ -148,7 +148,8 @@ def served_by_classes(
         if device_class is not None and (amount is None or not amount.nano):
             served[name] = device_class
         elif amount is None:
-            return Refusal(f"{name}: the node has none, and no DeviceClass serves it", unresolvable=True)
+            why = "no DeviceClass serves it" if features.DRAExtendedResource else "DRAExtendedResource is off"
+            return Refusal(f"{name}: the node has none, and {why}", unresolvable=True)
     return served
 
 

@@ -36,10 +36,10 @@ CAREFREE = settings(
 )
 
 
-def refusing(act: Callable[[], Any]) -> Any:
+def refusing(act: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """What it gives; an exception that is not one of the library fails the test."""
     with suppress(dra.DraError):
-        return act()
+        return act(*arguments, **options)
     return None
 
 
@@ -47,26 +47,26 @@ def live(cluster: dra.Cluster, features: dra.Features, search: bool) -> None:
     """Plan, write and end all that is there."""
     budget = dra.Budget(max_steps=20_000)
     allocator = dra.Allocator(cluster, features, budget=budget)
-    resources: Any = "search" if search else "check"
+    resources = "search" if search else "check"
     names = cluster.node_names()
     for pod in cluster.pods():
-        refusing(lambda pod=pod: allocator.feasible_nodes(pod=pod, node_resources=resources))
-        refusing(lambda pod=pod: allocator.score(pod=pod))
+        refusing(allocator.feasible_nodes, pod=pod, node_resources=resources)
+        refusing(allocator.score, pod=pod)
         if names:
-            refused = refusing(lambda pod=pod: allocator.refusal(pod, names[0]))
+            refused = refusing(allocator.refusal, pod, names[0])
             assert refused is None or str(refused)
     for group in cluster.pod_groups():
         with cluster.fork() as trial:
             there = dra.Allocator(trial, features, budget=budget)
-            plan = refusing(lambda group=group, there=there: there.allocate_group(group, max_tries=50))
+            plan = refusing(there.allocate_group, group, max_tries=50)
             if plan is not None:
-                refusing(lambda plan=plan, trial=trial: trial.commit(plan))
-                plan.to_dict()
+                refusing(trial.commit, plan)
+                refusing(plan.to_dict)
     for pod in cluster.pods():
-        plan = refusing(lambda pod=pod: allocator.allocate_pod(pod, node_resources=resources))
+        plan = refusing(allocator.allocate_pod, pod, node_resources=resources)
         if plan is None:
             continue
-        plan.to_dict() if features.DRAOptionalNodeOperations else refusing(plan.to_dict)
+        refusing(plan.to_dict)
         before = [*cluster]
         try:
             cluster.commit(plan)
@@ -74,16 +74,14 @@ def live(cluster: dra.Cluster, features: dra.Features, search: bool) -> None:
             assert [*cluster] == before
     for namespace in {pod.metadata.namespace or "default" for pod in cluster.pods()}:
         quota_usage(cluster.pods(), cluster.claims(), cluster.classes(), namespace=namespace, features=features)
-    for pod in cluster.pods():
-        refusing(lambda pod=pod: cluster.release(pod))
-    for group in cluster.pod_groups():
-        refusing(lambda group=group: cluster.release(group))
+    for item in [*cluster.pods(), *cluster.pod_groups()]:
+        refusing(cluster.release, item)
 
 
 @CAREFREE
 @given(changed_documents(EXAMPLES), GATES, st.booleans())
 def test_examples_that_went_wrong(found: list[Any], features: dra.Features, search: bool) -> None:
-    loaded = refusing(lambda: dra.load(found))
+    loaded = refusing(dra.load, found)
     if loaded is not None:
         live(dra.Cluster.from_objects(loaded), features, search)
 

@@ -267,6 +267,7 @@ def test_with_the_gate_off_only_nodes_serve_the_resource() -> None:
     assert allocator.feasible_nodes(pod=a_pod("p", container("c", {NAME: 1}))) == ["a"]
     implicit = a_pod("p", container("c", {"deviceclass.resource.kubernetes.io/gpu-c": 1}))
     assert allocator.feasible_nodes(pod=implicit) == []
+    assert str(allocator.refusal(implicit, "b")).endswith("the node has none, and DRAExtendedResource is off")
 
 
 def test_more_devices_than_a_claim_can_have() -> None:

@@ -19,6 +19,7 @@ from dra_alloc.api import (
     Workload,
 )
 from dra_alloc.features.groups import GroupPlan, group_retry, make_pod_groups
+from dra_alloc.features.pods import resolve_group
 from tests.features.building import accepted, slice_of
 from tests.features.scenes import (
     a_group,
@@ -73,8 +74,8 @@ def test_worked_example_1() -> None:
         ResourceClaimConsumerReference(api_group="scheduling.k8s.io", resource="podgroups", name="pg", uid="uid-pg"),
     )
     group = cluster.get("PodGroup", "default/pg")
-    for holder in (group, *cluster.pods()):
-        assert holder is not None
+    holders: list[Any] = [group, *cluster.pods()]
+    for holder in holders:
         (entry,) = holder.status.resource_claim_statuses
         assert (entry.name, entry.resource_claim_name) == ("c", "pg-c-00001")
 
@@ -83,7 +84,7 @@ def test_worked_example_1() -> None:
     assert consumers(cluster, "pg-c-00001") == [GROUP_ENTRY]
     assert cluster.claims()[0].status.allocation is not None  # type: ignore[union-attr]
     cluster.release(group)
-    assert cluster.claims() == cluster.pods() == cluster.pod_groups() == []
+    assert (cluster.claims(), cluster.pods(), cluster.pod_groups()) == ([], [], [])
 
 
 def test_worked_example_2() -> None:
@@ -98,14 +99,40 @@ def test_worked_example_2() -> None:
     cluster.release(one)
     with pytest.raises(dra.Conflict, match=r"PodGroup default/pg still has pods that run \(b\)"):
         cluster.release(cluster.get("PodGroup", "default/pg"))
-    pod = cluster.get("Pod", "default/b")
-    assert pod is not None
+    running = cluster.get("Pod", "default/b")
+    assert running is not None
     # A pod outside of the group that shares the claim keeps it.
-    cluster.upsert(attrs.evolve(pod, spec=attrs.evolve(pod.spec, scheduling_group=None)))
+    cluster.upsert(attrs.evolve(running, spec=attrs.evolve(running.spec, scheduling_group=None)))
     cluster.release(cluster.get("PodGroup", "default/pg"))
     assert consumers(cluster, "m") == [(None, "pods", "b")]
     claim = cluster.get("ResourceClaim", "default/m")
     assert claim.status.allocation is not None  # type: ignore[union-attr]
+
+
+def test_the_claims_of_a_group_are_made_as_soon_as_it_exists() -> None:
+    named = {"name": "d", "resourceClaimName": "m"}
+    group = a_group("pg", [SHARED, named])
+    cluster, allocator = scene(gpu_node("n1", "a", "b"), gpu_class(), pending("m"), template("t"), group)
+    known, claims = resolve_group(group, cluster, lambda: "abcde")
+    assert [(each.name, each.claim.metadata.name, each.made) for each in claims] == [
+        ("c", "pg-c-abcde", True),
+        ("d", "m", False),
+    ]
+    assert {(each.consumer.resource, each.consumer.name) for each in claims} == {("podgroups", "pg")}
+    cluster.upsert(known, claims[0].claim)
+    assert resolve_group(known, cluster, lambda: "other")[0] == known
+    # A pod that comes later finds it.
+    plan = allocator.allocate_pod(a_pod("p", templates={"c": "t"}, group="pg"))
+    assert plan is not None
+    assert (plan.created, plan.allocated, plan.group) == ((), ("default/pg-c-abcde",), None)
+    for wrong, words in (
+        (a_group("x", [{"name": "c"}]), "PodGroup default/x: spec.resourceClaims[0]: it names no claim"),
+        (a_group("x", [{"name": "c", "resourceClaimName": "gone"}]), "there is no ResourceClaim default/gone"),
+        (a_group("x", [{"name": "c", "resourceClaimTemplateName": "gone"}]), "there is no ResourceClaimTemplate"),
+    ):
+        with pytest.raises(dra.ValidationError) as caught:
+            resolve_group(wrong, cluster, lambda: "abcde")
+        assert words in str(caught.value)
 
 
 def test_a_group_is_known_by_its_name_in_reserved_for() -> None:
@@ -355,7 +382,7 @@ def test_a_claim_that_others_use_too_is_not_given_up() -> None:
 
 def test_pods_of_a_topology_run_on_nodes_with_one_value_of_its_label() -> None:
     pods = [a_pod(f"m{index}", templates={"gpu": "one"}, group="pg") for index in range(3)]
-    together = {"schedulingConstraints": {"topology": [{"key": "rack"}]}}
+    together: dict[str, Any] = {"schedulingConstraints": {"topology": [{"key": "rack"}]}}
     cluster, allocator = scene(racks(2, 3), a_group("pg", min_count=2, **together), pods)
     plan = allocator.allocate_group("default/pg")
     assert plan is not None

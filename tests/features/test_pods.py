@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from dra_alloc.api import (
     AllocatedDeviceStatus,
     Condition,
     Device,
+    NodeStatus,
     Pod,
     PodResourceClaimStatus,
     PodStatus,
@@ -193,7 +195,9 @@ def test_the_257th_pod_finds_no_place_in_a_claim() -> None:
     cluster, allocator = scene(gpu_node("n1"), gpu_class(), pending("c"))
     plan = allocator.allocate_pod(a_pod("p", claims={"g": "c"}))
     assert plan is not None
-    status = attrs.evolve(plan.claims[0].status, reserved_for=entries)
+    held = plan.claims[0].status
+    assert held is not None
+    status = attrs.evolve(held, reserved_for=entries)
     cluster.upsert(attrs.evolve(plan.claims[0], status=status))
     refused = allocator.refusal(a_pod("q", claims={"g": "c"}), "n1")
     assert refused is not None
@@ -321,7 +325,7 @@ def test_a_pod_waits_for_the_binding_conditions_of_its_devices_and_is_tried_agai
 def test_an_allocated_device_that_skips_operations_needs_a_node_that_knows_of_it() -> None:
     everywhere = slice_of("gpu-0", pool="p", node=None, all_nodes=True, skip_node_operations=("*",))
     knowing = node("b")
-    status = attrs.evolve(knowing.status, declared_features=("DRAOptionalNodeOperations",))  # type: ignore[type-var]
+    status = NodeStatus(declared_features=("DRAOptionalNodeOperations",))
     cluster, allocator = scene(node("a"), attrs.evolve(knowing, status=status), everywhere, gpu_class(), pending("c"))
     first = placed(cluster, allocator, a_pod("p", claims={"g": "c"}))
     assert (first.node, first.drivers) == ("b", ())
@@ -481,3 +485,23 @@ def test_groups_off_a_template_that_the_group_has_too_is_refused() -> None:
     cluster, allocator = scene(gpu_node("n1"), gpu_class(), pending("shared"), own, features=dra.Features())
     placed(cluster, allocator, a_pod("p", claims={"c": "shared"}, group="h"))
     assert reserved(cluster.get("ResourceClaim", "default/shared")) == ["p"]
+
+
+def test_pods_are_planned_from_several_threads() -> None:
+    cluster, allocator = scene(
+        *(gpu_node(f"n{index}", allocatable={"cpu": "4"}) for index in range(40)), gpu_class(), template("t")
+    )
+    pods = [
+        a_pod(f"p{index}", container("c", {"cpu": 1 + index % 3}), templates={"g": "t"}, nodeSelector=_on(index))
+        for index in range(64)
+    ]
+    alone = [allocator.feasible_nodes(pod=pod) for pod in pods]
+    fresh = dra.Allocator(dra.Cluster.from_objects([*cluster]), allocator.features)
+    with ThreadPoolExecutor(8) as pool:
+        plans = list(pool.map(fresh.allocate_pod, pods))
+        assert list(pool.map(lambda pod: fresh.feasible_nodes(pod=pod, parallel=2), pods)) == alone
+    assert [plan.node if plan else None for plan in plans] == [nodes[0] if nodes else None for nodes in alone]
+
+
+def _on(index: int) -> dict[str, str]:
+    return {"kubernetes.io/hostname": f"n{index}"} if index % 2 else {}
