@@ -117,7 +117,7 @@ class WhatIf:
             got = _got(remedy.chosen) or "its place"
             lines += _folded(f"cost {remedy.cost}; on node {remedy.node} it would get {got}", 3, width)
         if not self.fits:
-            end = "" if self.complete else "; the budget ended the search"
+            end = "" if self.complete else "; not all combinations were tried"
             tried = f"{self.trials} trial{'' if self.trials == 1 else 's'}"
             lines += _folded(f"({tried} on {len(self.nodes)} of {self.of} nodes{end})", 1, width)
         return "\n".join(lines)

@@ -16,7 +16,7 @@ def test_text_and_status(run: Run) -> None:
         "claim default/wanted: does not fit; what would help, the least first:\n"
         "  1. tolerate the taint example.com/maintenance:NoSchedule in request gpus of claim default/wanted\n"
         "      cost 10; on node node-1 it would get gpus: gpu.example.com/node-1/gpu-1\n"
-        "  (1 trial on 1 of 1 nodes; the budget ended the search)\n"
+        "  (1 trial on 1 of 1 nodes; not all combinations were tried)\n"
     )
 
 
