@@ -100,10 +100,9 @@ class Client:
         content = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
         for last in (False, True):
-            connection = getattr(self._local, "connection", None)
-            fresh = connection is None
-            if fresh:
-                connection = self._local.connection = self._connect()
+            known: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
+            connection = known or self._connect()
+            self._local.connection = connection
             try:
                 connection.request(method, path, content, headers)
                 response = connection.getresponse()
@@ -112,7 +111,7 @@ class Client:
                 self._local.connection = None
                 connection.close()
                 # A connection that was kept open may have been closed by the server meanwhile; a new one has not.
-                if fresh or last:
+                if known is None or last:
                     raise
                 continue
             if response.status >= http.client.BAD_REQUEST:

@@ -238,9 +238,10 @@ class Scheduler:
 
     def _look_at_waiting(self) -> None:
         for key, waiting in list(self._waiting.items()):
-            claims = [self.cluster.get("ResourceClaim", claim.metadata.key) for claim in waiting.plan.claims]
+            found = [self.cluster.get("ResourceClaim", claim.metadata.key) for claim in waiting.plan.claims]
+            claims: list[ResourceClaim] = [claim for claim in found if claim is not None]
             now = datetime.now(UTC)
-            if None in claims:
+            if len(claims) < len(found):
                 state = BindingState.FAILED
             else:
                 state = pod_readiness(claims, now=now, waiting_since=waiting.since, features=self._features).state
@@ -254,7 +255,7 @@ class Scheduler:
                     self.bound += 1
                     self._on_bound(key)
                     continue
-                self._retry(waiting.plan, [claim for claim in claims if claim is not None], now)
+                self._retry(waiting.plan, claims, now)
             except (ApiError, OSError):
                 self.failed += 1
             self._refresh(waiting.plan.pod)
@@ -278,6 +279,7 @@ class Scheduler:
             if error.code == NOT_FOUND and self.cluster.get("Pod", metadata.key) is not None:
                 self.cluster.delete("Pod", metadata.key)
             return
+        assert isinstance(stored, Pod)
         self.cluster.upsert(stored)
         self._enqueue(stored)
 
