@@ -1076,7 +1076,7 @@ cdef class Search:
             return SPENT
         if not self.heavy and not self.enumerate and self.steps >= self.light_steps:
             return RESTART
-        if self.steps & 255 == 0:
+        if self.steps & 255 == 255:
             if self.cancel is not None and self.cancel.flag:
                 self.reason = CANCELLED
                 return SPENT

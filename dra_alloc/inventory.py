@@ -363,6 +363,8 @@ def _blocks(sets: int, memberships: Sequence[Sequence[tuple[int, tuple[str, ...]
 
 def compile_state(table: PoolTable, holdings: Mapping[str, Holding]) -> PoolState:
     """What of a pool the holdings use up. A shared device is charged for its counters once."""
+    if not table.sets and not any([holding.shares for holding in holdings.values()]):
+        return _whole_devices(table, holdings)
     held = bytearray(len(table.devices))
     shares: dict[int, dict[str, int]] = {}
     remaining = list(table.supply)
@@ -407,6 +409,19 @@ def compile_state(table: PoolTable, holdings: Mapping[str, Holding]) -> PoolStat
         members=tuple(members),
         digest=digest,
     )
+
+
+def _whole_devices(table: PoolTable, holdings: Mapping[str, Holding]) -> PoolState:
+    """The common case: no counters, and devices are held whole."""
+    held = bytearray(len(table.devices))
+    vanished = []
+    for name in holdings:
+        number = table.index.get(name)
+        if number is None:
+            vanished.append(name)
+        else:
+            held[number] = 1
+    return PoolState(available=(), remaining=(), held=bytes(held), vanished=tuple(sorted(vanished)))
 
 
 class Inventory:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import attrs
@@ -21,7 +22,7 @@ from dra_alloc.api import (
 from dra_alloc.rules import consumed_amount, qualified
 
 if TYPE_CHECKING:
-    from dra_alloc.api import Device, Node, ResourceClaim, ResourceSlice
+    from dra_alloc.api import Device, Node, ResourceClaim
     from dra_alloc.gates import Features
     from dra_alloc.inventory import PoolTable
     from dra_alloc.problem import Alternative, Question
@@ -32,19 +33,8 @@ __all__ = ["build_results"]
 Answer = Sequence[tuple[int, Sequence[tuple[int, int]]]]
 
 
-@attrs.frozen(eq=False)
-class _Chosen:
-    alternative: Alternative
-    table: PoolTable
-    index: int
-
-    @property
-    def device(self) -> Device:
-        return self.table.devices[self.index]
-
-    @property
-    def slice(self) -> ResourceSlice:
-        return self.table.slices[self.table.slice_of[self.index]]
+#: A device that was chosen: for what, and its place in its pool.
+_Chosen = tuple["Alternative", "PoolTable", int]
 
 
 def build_results(
@@ -62,10 +52,11 @@ def build_results(
     for slot, (which, places) in zip(question.slots, answer, strict=True):
         alternative = slot.alternatives[which]
         alternatives[slot.claim].append(alternative)
-        chosen[slot.claim] += [_Chosen(alternative, pools[pool], index) for pool, index in places]
+        for pool, index in places:
+            chosen[slot.claim].append((alternative, pools[pool], index))
     results = []
     for number, claim in enumerate(claims):
-        devices = tuple(_device_result(each, question.features, share_ids) for each in chosen[number])
+        devices = tuple([_device_result(*each, question.features, share_ids) for each in chosen[number]])
         waits = any(result.binding_conditions for result in devices)
         results.append(
             AllocationResult(
@@ -77,10 +68,12 @@ def build_results(
     return results
 
 
-def _device_result(chosen: _Chosen, features: Features, share_ids: Callable[[], str]) -> DeviceRequestAllocationResult:
-    device, alternative = chosen.device, chosen.alternative
-    shared = features.DRAConsumableCapacity and bool(device.allow_multiple_allocations)
-    driver, pool = chosen.table.key
+def _device_result(
+    alternative: Alternative, table: PoolTable, index: int, features: Features, share_ids: Callable[[], str]
+) -> DeviceRequestAllocationResult:
+    device = table.devices[index]
+    shared = features.DRAConsumableCapacity and device.allow_multiple_allocations is True
+    driver, pool = table.key
     return DeviceRequestAllocationResult(
         request=alternative.reference,
         driver=driver,
@@ -91,20 +84,20 @@ def _device_result(chosen: _Chosen, features: Features, share_ids: Callable[[], 
         binding_conditions=device.binding_conditions,
         binding_failure_conditions=device.binding_failure_conditions,
         share_id=share_ids() if shared else None,
-        consumed_capacity=_consumed(chosen, driver, features) if shared else {},
-        skip_node_operations=chosen.slice.spec.skip_node_operations,
+        consumed_capacity=_consumed(alternative, device, driver, features) if shared else {},
+        skip_node_operations=table.slices[table.slice_of[index]].spec.skip_node_operations,
     )
 
 
-def _consumed(chosen: _Chosen, driver: str, features: Features) -> dict[str, Quantity]:
+def _consumed(alternative: Alternative, device: Device, driver: str, features: Features) -> dict[str, Quantity]:
     """What a request consumes of each capacity of a device, by the name that the device publishes."""
-    body = chosen.alternative.body
+    body = alternative.body
     asked = (
         {}
         if body.capacity is None
         else {qualified(name, driver): amount for name, amount in body.capacity.requests.items()}
     )
-    published = chosen.device.capacity
+    published = device.capacity
     consumed = {}
     for name, capacity in published.items():
         full = qualified(name, driver)
@@ -119,6 +112,8 @@ def _consumed(chosen: _Chosen, driver: str, features: Features) -> dict[str, Qua
 
 def _config(claim: ResourceClaim, chosen: Sequence[Alternative]) -> tuple[DeviceAllocationConfiguration, ...]:
     """Configuration of the classes in the order of their first request, then of the claim."""
+    if not claim.spec.devices.config and not any(each.type.device_class.spec.config for each in chosen):
+        return ()
     entries: list[DeviceAllocationConfiguration] = []
     users: dict[str, list[str]] = {}
     for alternative in chosen:
@@ -152,12 +147,11 @@ def _node_selector(chosen: Sequence[_Chosen], node: Node) -> NodeSelector | None
     """The nodes on which the devices can be used: this node alone if one of them is bound to it, None for all."""
     expressions: dict[object, NodeSelectorRequirement] = {}
     fields: dict[object, NodeSelectorRequirement] = {}
-    for each in chosen:
-        spec = each.slice.spec
-        place = each.device if spec.per_device_node_selection else spec
-        if place.node_name or each.device.binds_to_node:
-            here = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node.metadata.name,))
-            return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(here,)),))
+    for _, table, index in chosen:
+        device, spec = table.devices[index], table.slices[table.slice_of[index]].spec
+        place = device if spec.per_device_node_selection else spec
+        if place.node_name or device.binds_to_node:
+            return _only(node.metadata.name)
         for term in place.node_selector.node_selector_terms if place.node_selector is not None else ():
             for requirement in term.match_expressions:
                 expressions.setdefault(_meaning(requirement), requirement)
@@ -167,6 +161,12 @@ def _node_selector(chosen: Sequence[_Chosen], node: Node) -> NodeSelector | None
         return None
     term = NodeSelectorTerm(match_expressions=tuple(expressions.values()), match_fields=tuple(fields.values()))
     return NodeSelector(node_selector_terms=(term,))
+
+
+@lru_cache(maxsize=4096)
+def _only(name: str) -> NodeSelector:
+    here = NodeSelectorRequirement(key="metadata.name", operator="In", values=(name,))
+    return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(here,)),))
 
 
 def _meaning(requirement: NodeSelectorRequirement) -> tuple[str, str, frozenset[str]]:
