@@ -294,6 +294,31 @@ def test_that_no_plan_exists_is_certain() -> None:
     assert allocator.allocate_group("default/pg", max_tries=1) is None
 
 
+def test_counting_what_is_there_says_that_no_plan_exists() -> None:
+    # Thirty devices for 31, 30 of 31 pods at most, and CPU for so many: each more than could be tried.
+    sizes = ["two", "one"] * 10
+    _, allocator = scene(gpus(*[3] * 10), gang(21, *sizes, "one"))
+    assert allocator.allocate_group("default/pg", max_tries=1) is None
+    plan = allocator.allocate_group("default/pg", min_count=20, max_tries=1)
+    assert plan is not None
+    assert (len(plan.plans), plan.complete) == (20, True)
+    pods = [a_pod(f"x{index}", container("c", {"cpu": 1 + index % 2})) for index in range(20)]
+    _, allocator = scene([node(f"n{index}", {"cpu": "3"}) for index in range(9)], gpu_class())
+    assert allocator.allocate_group(pods, max_tries=1) is None
+
+
+def test_a_pod_that_has_its_devices_already_needs_no_more() -> None:
+    cluster, allocator = scene(gpus(1, 1), gang(2, "one", "one"))
+    early = allocator.allocate_pod("default/m1", node="n1")
+    assert early is not None
+    cluster.commit(early)
+    unbound = attrs.evolve(early.pod, spec=attrs.evolve(early.pod.spec, node_name=None))
+    cluster.upsert(unbound, node("n2"), a_pod("m2", templates={"gpu": "two"}, group="pg"))
+    plan = allocator.allocate_group("default/pg")
+    assert plan is not None
+    assert (plan.nodes, plan.left_out) == ({"default/m0": "n0", "default/m1": "n1"}, ("default/m2",))
+
+
 def test_the_budget_ends_before_it_is_known() -> None:
     _, allocator = scene(gpus(2, 1), gang(2, "one", "two"))
     with pytest.raises(dra.BudgetExceeded, match="whether there is a plan is not known"):

@@ -15,10 +15,11 @@ import attrs
 
 from dra_alloc.api import Pod
 from dra_alloc.errors import BudgetExceeded
+from dra_alloc.features.groups.bounds import Scarcity
 from dra_alloc.features.groups.members import domains_of, fewest_of, group_of, members_of
 from dra_alloc.features.groups.plan import GroupPlan
 from dra_alloc.features.noderesources import requested_on
-from dra_alloc.features.pods.claims import group_claim_of
+from dra_alloc.features.pods.claims import group_claim_of, identified
 from dra_alloc.features.pods.plan import PodPlan
 from dra_alloc.features.pods.planner import NodeResources, PodPlanner
 
@@ -118,9 +119,13 @@ class _GroupSearch:
             return self._partial(greedy, complete=True)
         # With fewer left out there is perhaps another plan; with as many the first one is as good.
         most = count - fewest if greedy is None else count - len(greedy) - 1
+        kinds, planners = self._kinds()
+        where = self._allocator.cluster.node_names() if nodes is None else nodes
+        scarcity = Scarcity(self._allocator, planners, kinds, where)
+        likeness = self._likeness(planners)
         try:
             for skips in range(most + 1):
-                found = self._exhaust(nodes, skips)
+                found = None if scarcity.rules_out(skips) else self._exhaust(nodes, skips, likeness)
                 if found is not None:
                     return self._partial(found, complete=True)
         except _Spent:
@@ -179,20 +184,21 @@ class _GroupSearch:
                 entry.resource_claim_name or (group is not None and group_claim_of(entry, group) is not None)
                 for entry in first.spec.resource_claims
             )
-            and not any(pod.status is not None and pod.status.resource_claim_statuses for pod in self._pods)
+            and not any(map(self._has_claims, self._pods))
             and all(item.spec.node_name for item in cluster.slices())
         )
 
     # Trying nodes
 
-    def _exhaust(self, nodes: Sequence[str] | None, skips: int) -> list[PodPlan] | None:
+    def _exhaust(
+        self, nodes: Sequence[str] | None, skips: int, likeness: Callable[[str], Hashable]
+    ) -> list[PodPlan] | None:
         """Plans for all pods but at most so many; None if there are none. Raises _Spent.
 
         A state that has failed is not entered again: what is left for the pods to come is all that matters, not who
         has taken what. Of nodes that nobody of the group is on and that are alike to all pods, one is tried.
         """
         failed: set[Hashable] = set()
-        likeness = self._likeness()
         stack = [self._step(self._allocator.cluster.fork(), nodes, [], skips, likeness)]
         while stack:
             step = stack[-1]
@@ -242,15 +248,32 @@ class _GroupSearch:
         plans = self._planner(allocator, self._pods[position]).plans(nodes, skip)
         return _Step(allocator, plans, _state(position, skips, placed), skips)
 
-    def _likeness(self) -> Callable[[str], Hashable]:
+    def _kinds(self) -> tuple[list[int], list[PodPlanner]]:
+        """Pods that ask for the same are of one kind: by pod the number of its kind, and a planner for each kind."""
+        known: list[Pod] = []
+        plain: dict[int, Pod] = {}
+        numbers = []
+        for pod in self._pods:
+            has_claims = self._has_claims(pod)
+            number = len(known)
+            if not has_claims:
+                number = next((each for each, other in plain.items() if pod.spec == other.spec), number)
+            if number == len(known):
+                known.append(pod)
+                if not has_claims:
+                    plain[number] = pod
+            numbers.append(number)
+        return numbers, [self._planner(self._allocator, pod) for pod in known]
+
+    def _has_claims(self, pod: Pod) -> bool:
+        """Whether claims have been made for the pod already, so that it is unlike others of its specification."""
+        recorded = pod.status is not None and bool(pod.status.resource_claim_statuses)
+        return recorded or bool(self._allocator.cluster.claims_owned_by(identified(pod).metadata.uid or ""))
+
+    def _likeness(self, planners: Sequence[PodPlanner]) -> Callable[[str], Hashable]:
         """What a node is to all pods of the group, before any of them is placed."""
         cluster = self._allocator.cluster
-        kinds: list[Pod] = []
-        for pod in self._pods:
-            if not any(pod.spec == other.spec for other in kinds):
-                kinds.append(pod)
-        planners = [self._planner(self._allocator, pod) for pod in kinds]
-        by_name = any(pod.spec.node_selector or pod.spec.affinity is not None for pod in kinds)
+        by_name = any(each.pod.spec.node_selector or each.pod.spec.affinity is not None for each in planners)
         known: dict[str, Hashable] = {}
 
         def likeness(name: str) -> Hashable:

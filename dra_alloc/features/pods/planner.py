@@ -146,6 +146,16 @@ class PodPlanner:
         """Whether devices may take resources of their node, so that devices alone do not tell whether the pod fits."""
         return self._mapped
 
+    @property
+    def base(self) -> Amounts:
+        """What the pod requests of its node, besides what its claims add, in nanos by resource."""
+        return self._base
+
+    @property
+    def own_claims(self) -> tuple[ResourceClaim, ...]:
+        """The claims that are made for the pod alone, whatever the node."""
+        return tuple(each.claim for each in self._resolved.claims if each.made and each.consumer.resource == "pods")
+
     # Questions
 
     def models(self) -> tuple[ResourceClaim, ...]:
