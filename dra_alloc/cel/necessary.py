@@ -6,6 +6,7 @@ the other is an error, so a device whose value is another one of the same type i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import attrs
@@ -14,7 +15,7 @@ from dra_alloc.cel.checker import DEVICE_BINDING
 from dra_alloc.cel.program import Program
 from dra_alloc.cel.syntax import Call, Ident, Node, Select
 
-__all__ = ["DRIVER", "Equality", "Path", "equalities"]
+__all__ = ["DRIVER", "Equality", "Path", "equalities", "plain_equalities"]
 
 #: Domain and name of an attribute; DRIVER stands for the driver's name.
 Path = tuple[str, str]
@@ -27,6 +28,65 @@ class Equality:
 
     path: Path
     value: str | int | bool
+
+
+#: A selector in the way that most are written. Text that has more to it than its letters is left to the parser.
+_PLAIN = re.compile(
+    r'device\.(?:driver|attributes\["(?P<domain>[a-z0-9.-]+)"\]\.(?P<name>[A-Za-z0-9_]+)) == '
+    r'(?:"(?P<text>[A-Za-z0-9_./: -]*)"|(?P<int>0|[1-9][0-9]{0,17})|(?P<bool>true|false))'
+)
+#: A name that begins with a digit or is one of these is not a name in CEL, or not everywhere.
+_RESERVED = frozenset(
+    (
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "namespace",
+        "null",
+        "package",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
+    )
+)
+_MAX_PLAIN = 1000
+
+
+def plain_equalities(expression: str) -> tuple[Equality, ...] | None:
+    """The equalities of a selector that is obviously nothing but these, without compiling it; None for any other.
+
+    Such a selector compiles, and reads what it compares and nothing else.
+    """
+    if len(expression) > _MAX_PLAIN:
+        return None
+    found = []
+    for term in expression.split(" && "):
+        match = _PLAIN.fullmatch(term)
+        if match is None:
+            return None
+        domain, name, text, number, boolean = match.groups()
+        if name is None:
+            if text is None:
+                return None
+            path = DRIVER
+        elif name in _RESERVED or name[0].isdigit():
+            return None
+        else:
+            path = domain, name
+        found.append(Equality(path, text if text is not None else int(number) if number else boolean == "true"))
+    return tuple(found)
 
 
 def equalities(program: Program) -> tuple[tuple[Equality, ...], bool]:

@@ -98,24 +98,28 @@ def _rows_by_name(judge: Judge, table: PoolTable | None, other: PoolTable | None
     """The rows of the devices of a pool that the other state of the pool does not have just so."""
     if table is None:
         return {}
-    numbers = [number for number in range(len(table.devices)) if not _is_same(table, number, other)]
+    numbers = [*range(len(table.devices))] if other is None else _different(table, other)
     rows = judge.rows(
         table.key[0], [table.devices[number] for number in numbers], [table.taints[number] for number in numbers]
     )
     return {table.devices[number].name: row for number, row in zip(numbers, rows, strict=True)}
 
 
-def _is_same(table: PoolTable, number: int, other: PoolTable | None) -> bool:
-    if other is None:
-        return False
-    device = table.devices[number]
-    place = other.index.get(device.name)
-    return (
-        place is not None
-        and other.devices[place] == device
-        and other.taints[place] == table.taints[number]
-        and _place(other, place) == _place(table, number)
-    )
+def _different(table: PoolTable, other: PoolTable) -> list[int]:
+    """Numbers of the devices of a pool that another state of it does not have, or has changed or elsewhere."""
+    places = [_place_of(item.spec) for item in table.slices]
+    others = [_place_of(item.spec) for item in other.slices]
+    found = []
+    for number, device in enumerate(table.devices):
+        twin = other.index.get(device.name)
+        if (
+            twin is None
+            or (other.devices[twin] is not device and other.devices[twin] != device)
+            or other.taints[twin] != table.taints[number]
+            or others[other.slice_of[twin]] != places[table.slice_of[number]]
+        ):
+            found.append(number)
+    return found
 
 
 def _place(table: PoolTable, number: int) -> tuple[object, ...]:

@@ -64,6 +64,8 @@ class RequeueIndex:
         self._judges: dict[Features, Judge] = {}
         self._due: dict[str, None] = {}
         self._lock = threading.RLock()
+        if features is not None:
+            self._judges[features] = Judge(self._demands.wants, features)
         weakref.finalize(self, cluster.subscribe(_Follower(self)))
 
     # Pods
@@ -143,6 +145,8 @@ class RequeueIndex:
         if len(self._demands.wants) > _MANY_WANTS + 8 * len(self._postings):
             self._begin_anew()
         self._postings.put(pod.key, pod, self._demands.keys(pod))
+        for judge in self._judges.values():
+            judge.learn()
 
     def _begin_anew(self) -> None:
         """Most wants are those of pods that are gone: keep only the others."""

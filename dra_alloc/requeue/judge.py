@@ -6,14 +6,14 @@ for, so that each verdict is computed once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import attrs
 
 from dra_alloc._rows import Reader
 from dra_alloc.cel import CelError, DeviceEnv, Program, compile_derived, compile_selector, device_env
-from dra_alloc.cel.necessary import DRIVER, Equality, equalities
+from dra_alloc.cel.necessary import DRIVER, Equality, equalities, plain_equalities
 from dra_alloc.problem import _is_sound
 from dra_alloc.requeue.wants import Buckets, Want, Wants
 from dra_alloc.rules import capacity_fault, consumed_amount, published_capacities, qualified, tolerated
@@ -58,13 +58,45 @@ class Row:
         return self._env
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class _Selector:
-    """A selector: its program, or the error that it does not compile with. only: it has no terms but `equal`."""
+    """A selector. only: it has no terms but `equal`. lists: whether attributes may be lists.
 
-    program: Program | CelError
+    program: compiled when it is first needed, or the error that it does not compile with.
+    """
+
+    expression: str
+    lists: bool
     equal: tuple[Equality, ...] = ()
     only: bool = False
+    _program: Program | CelError | None = None
+
+    @classmethod
+    def of(cls, expression: str, lists: bool) -> _Selector:
+        plain = plain_equalities(expression)
+        if plain is not None:
+            return cls(expression, lists, plain, True)
+        selector = cls(expression, lists)
+        if isinstance(selector.program, Program):
+            selector.equal, selector.only = equalities(selector.program)
+        return selector
+
+    @property
+    def program(self) -> Program | CelError:
+        if self._program is None:
+            try:
+                self._program = compile_selector(self.expression, list_attributes=self.lists)
+            except CelError as error:
+                self._program = error.with_traceback(None)
+        return self._program
+
+    def reads(self) -> tuple[Iterable[tuple[str, str]], bool]:
+        """Attributes that it reads, and whether it may read any."""
+        if self.only:
+            return [need.path for need in self.equal if need.path != DRIVER], False
+        if isinstance(self.program, CelError):
+            return (), False
+        return self.program.reads.attributes, self.program.reads.whole
 
     def verdict(self, env: DeviceEnv | CelError) -> bool | CelError:
         """Whether the selector is true of a device. Most are decided by their equalities alone."""
@@ -110,7 +142,7 @@ class Judge:
 
     def rows(self, driver: str, devices: Sequence[Device], taints: Sequence[tuple[DeviceTaint, ...]]) -> list[Row]:
         """The row of each of some devices of a driver."""
-        self._learn()
+        self.learn()
         rows = self._rows
         if len(rows) > _MAX_ROWS or len(self._reader) > _MAX_ROWS:
             self._begin_anew()
@@ -125,7 +157,7 @@ class Judge:
 
     def rows_of(self, table: PoolTable) -> list[Row]:
         """The rows of all devices of a pool, remembered as long as the pool stays what it is."""
-        self._learn()
+        self.learn()
         known = self._of_table.get(table.key)
         if known is not None and known[0] is table and known[1] is self._reader:
             return known[2]
@@ -218,7 +250,7 @@ class Judge:
 
     # New wants
 
-    def _learn(self) -> None:
+    def learn(self) -> None:
         """Take in the wants that have come since."""
         if len(self._compiled) == len(self._wants):
             return
@@ -230,14 +262,15 @@ class Judge:
 
     def _take_in(self, want: Want) -> None:
         lists = self.features.DRAListTypeAttributes
-        selectors = tuple([_selector(expression, lists) for expression in want.expressions])
+        selectors = tuple([_Selector.of(expression, lists) for expression in want.expressions])
         derived: tuple[Program | CelError, ...] = ()
         if self.features.DRADerivedAttributes:
             derived = tuple([_compile_derived(expression) for expression in want.derived])
-        for program in (*(selector.program for selector in selectors), *derived):
-            if isinstance(program, Program):
-                self._whole = self._whole or program.reads.whole
-                self._columns.update(dict.fromkeys(sorted(program.reads.attributes)))
+        reads = [selector.reads() for selector in selectors]
+        reads += [(each.reads.attributes, each.reads.whole) for each in derived if isinstance(each, Program)]
+        for attributes, whole in reads:
+            self._whole = self._whole or whole
+            self._columns.update(dict.fromkeys(sorted(attributes)))
         self._serving.add(want.number, [need for selector in selectors for need in selector.equal])
         self._breaking.add(want.number, _safe_needs(selectors))
         if derived or want.capacity:
@@ -263,14 +296,6 @@ def _safe_needs(selectors: Sequence[_Selector]) -> list[Equality]:
         if not selector.only or any(need.path != DRIVER for need in selector.equal):
             break
     return found
-
-
-def _selector(expression: str, lists: bool) -> _Selector:
-    try:
-        program = compile_selector(expression, list_attributes=lists)
-    except CelError as error:
-        return _Selector(error.with_traceback(None))
-    return _Selector(program, *equalities(program))
 
 
 def _compile_derived(expression: str) -> Program | CelError:

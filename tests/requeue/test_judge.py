@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import dra_alloc as dra
 from dra_alloc.api import CELDeviceSelector, Device, DeviceClass, DeviceClassSpec, DeviceSelector, ObjectMeta
 from dra_alloc.cel import CelError, compile_selector, device_env
-from dra_alloc.cel.necessary import DRIVER, Equality, equalities
+from dra_alloc.cel.necessary import DRIVER, Equality, equalities, plain_equalities
 from dra_alloc.requeue.judge import Judge
 from dra_alloc.requeue.wants import Wants
 from dra_alloc.testing.strategies import devices
@@ -91,3 +91,37 @@ def test_equalities_of_a_conjunction() -> None:
     found, only = equalities(compile_selector('device.allowMultipleAllocations && device.driver == "a"'))
     assert found == (Equality(DRIVER, "a"),)
     assert not only
+
+
+PLAIN_PARTS = st.sampled_from(
+    [
+        *TERMS,
+        "",
+        " && ",
+        " ",
+        "&&",
+        "\\",
+        '"',
+        f'device.attributes["{GPU}"].in == 1',
+        f'device.attributes["{GPU}"].1a == 1',
+    ]
+    + [f'device.attributes["{GPU}"].x == {value}' for value in ("0", "-1", "01", "1u", "1.0", "false", '"a b"', "'a'")]
+)
+
+
+@given(st.lists(PLAIN_PARTS, min_size=1, max_size=4), st.sampled_from([" && ", "", " || "]))
+def test_what_is_plain_is_what_the_compiler_finds(parts: list[str], between: str) -> None:
+    text = between.join(parts)
+    plain = plain_equalities(text)
+    if plain is not None:
+        program = compile_selector(text)
+        assert equalities(program) == (plain, True)
+        assert {need.path for need in plain} - {DRIVER} == program.reads.attributes
+        assert not program.reads.whole
+
+
+def test_most_selectors_are_plain() -> None:
+    text = f'device.driver == "{GPU}" && device.attributes["{GPU}"].index == 3'
+    assert plain_equalities(text) == (Equality(DRIVER, GPU), Equality((GPU, "index"), 3))
+    assert plain_equalities("device.driver == 3") is None
+    assert plain_equalities("true") is None
