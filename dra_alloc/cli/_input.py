@@ -40,7 +40,11 @@ _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def input_options(function: Function) -> Function:
-    """The options `-f`, `-R`, `--strict`, passed as `objects`: all objects that were read, in order (a `Loaded`)."""
+    """The options for what to read, passed as `objects`: all objects that were read, in order (a `Loaded`).
+
+    They are `-f`, `-R`, `--strict`, and `--live` with `--context`; objects of files come after those of the cluster and
+    count instead of them.
+    """
 
     @click.option(
         "-f",
@@ -48,25 +52,48 @@ def input_options(function: Function) -> Function:
         "files",
         metavar="FILE",
         multiple=True,
-        required=True,
         type=click.Path(exists=True, allow_dash=True, path_type=Path),
         help="Manifests or dumps, YAML or JSON; a folder stands for the files in it, - for standard input. Repeatable.",
     )
     @click.option("-R", "--recursive", is_flag=True, help="Also read the folders inside of folders.")
     @click.option("--strict", is_flag=True, help="Refuse fields that the API does not know, instead of warning.")
+    @click.option("--live", is_flag=True, help="Read the cluster of the current context of kubectl (lists only).")
+    @click.option("--context", metavar="CONTEXT", help="With --live: another context of the kubeconfig.")
     @functools.wraps(function)
-    def wrapper(*, files: tuple[Path, ...], recursive: bool, strict: bool, **rest: Any) -> Any:
-        return function(objects=read(files, recursive=recursive, strict=strict), **rest)
+    def wrapper(
+        *, files: tuple[Path, ...], recursive: bool, strict: bool, live: bool, context: str | None, **rest: Any
+    ) -> Any:
+        if context is not None and not live:
+            raise click.UsageError("--context is for --live")
+        if not files and not live:
+            raise click.UsageError("Missing option '-f' / '--file', or --live for the current context of kubectl.")
+        cluster = read_live(context, strict=strict) if live else []
+        return function(objects=read(files, cluster, recursive=recursive, strict=strict), **rest)
 
     return wrapper  # type: ignore[return-value]
 
 
-def read(files: Iterable[Path], *, recursive: bool = False, strict: bool = False) -> list[Any]:
-    """The objects of files and folders, in order. Warnings go to standard error. Raises DecodeError."""
+def read_live(context: str | None, *, strict: bool = False) -> list[Any]:
+    """The objects of a running cluster. Warnings go to standard error. Raises DraError."""
+    from dra_alloc.live import fetch
+
+    loaded = fetch(context, strict=strict)
+    for warning in loaded.warnings:
+        note(f"warning: {warning}")
+    return loaded
+
+
+def read(
+    files: Iterable[Path], before: Iterable[Any] = (), *, recursive: bool = False, strict: bool = False
+) -> list[Any]:
+    """The objects given before, then those of files and folders, in order. Warnings go to standard error.
+
+    Raises DecodeError.
+    """
     from dra_alloc.codec import load
 
     sources = [source for path in files for source in _expand(path, recursive)]
-    loaded = load(*sources, strict=strict)
+    loaded = load(*before, *sources, strict=strict)
     for warning in loaded.warnings:
         note(f"warning: {warning}")
     if not loaded:
