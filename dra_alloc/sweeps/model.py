@@ -131,7 +131,10 @@ class Outcome:
 
 
 def table(outcomes: Iterable[Outcome]) -> Table:
-    """One row for each scenario: its name, its labels, and what came of it. For CSV, pandas, polars."""
+    """One row for each scenario: its name, its labels, and what came of it. For CSV, pandas, polars.
+
+    A label with the name of another column has `label_` before it.
+    """
     from dra_alloc.tables import Table
 
     found = list(outcomes)
@@ -139,7 +142,7 @@ def table(outcomes: Iterable[Outcome]) -> Table:
     numbers = [
         label for label in labels if all(type(outcome.labels.get(label)) in (int, type(None)) for outcome in found)
     ]
-    counts = ("placed", "unplaced", "nodes", "devices")
+    counts = ("placed", "unplaced", "nodes_used", "devices_used")
     rows = [
         (
             outcome.name,
@@ -153,7 +156,13 @@ def table(outcomes: Iterable[Outcome]) -> Table:
         )
         for outcome in found
     ]
-    return Table.of(("name", *labels, *counts, "reason", "error"), rows, integers=(*numbers, *counts))
+    taken = {"name", *counts, "reason", "error"}
+    columns = {label: f"label_{label}" if label in taken else label for label in labels}
+    return Table.of(
+        ("name", *columns.values(), *counts, "reason", "error"),
+        rows,
+        integers=(*(columns[label] for label in numbers), *counts),
+    )
 
 
 def _cell(value: Label | None, number: bool) -> object:

@@ -17,12 +17,12 @@ def claim(name: str, class_name: str, count: int = 1, **devices: Any) -> dict[st
 
 
 def test_two_cards_of_one_numa_node(assert_allocates):
-    near = [{"matchAttribute": "card.example.com/numa"}]
+    near = [{"matchAttribute": "resource.kubernetes.io/numaNode"}]
     assert_allocates(claim("pair", "card", 2, constraints=near), node="node-1", devices=["card-1", "card-2"])
 
 
 def test_three_cards_are_not_on_one_numa_node(assert_not_allocates):
-    near = [{"matchAttribute": "card.example.com/numa"}]
+    near = [{"matchAttribute": "resource.kubernetes.io/numaNode"}]
     assert_not_allocates(claim("three", "card", 3, constraints=near), node="node-1", reason="constraint")
 
 

@@ -49,6 +49,7 @@ def test_outputs_for_programs_agree(capsys: pytest.CaptureFixture[str], tmp_path
     assert csv_file.read_text(encoding="utf-8") == text
     frame = polars.read_parquet(parquet)
     assert frame["placed"].to_list() == [each["placed"] for each in found]
+    assert frame["nodes"].to_list() == [each["labels"]["nodes"] for each in found]
     assert frame["nodes"].dtype == polars.Int64
     assert frame["beside"].to_list()[:2] == ["nothing", "notebooks"]
 

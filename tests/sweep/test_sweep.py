@@ -326,8 +326,30 @@ def test_outcomes_are_data() -> None:
 
 def test_outcomes_make_a_table() -> None:
     found = table(EXPECTED[:3])
-    assert found.columns == ("name", "size", "odd", "placed", "unplaced", "nodes", "devices", "reason", "error")
+    assert found.columns == (
+        "name",
+        "size",
+        "odd",
+        "placed",
+        "unplaced",
+        "nodes_used",
+        "devices_used",
+        "reason",
+        "error",
+    )
     assert list(found.rows())[2] == ("scenario-2", 2, "no", 2, 0, 1, 7, "", "")
     mixed = table([Outcome(name="a", labels={"x": 1}), Outcome(name="b", labels={"x": "many", "y": True})])
     assert mixed.to_csv().splitlines()[1:] == ["a,1,,0,0,0,0,,", "b,many,True,0,0,0,0,,"]
-    assert table([]).columns == ("name", "placed", "unplaced", "nodes", "devices", "reason", "error")
+    clash = table([Outcome(name="a", labels={"placed": 3, "nodes": 4})])
+    assert clash.to_dicts()[0] == {
+        "name": "a",
+        "label_placed": 3,
+        "nodes": 4,
+        "placed": 0,
+        "unplaced": 0,
+        "nodes_used": 0,
+        "devices_used": 0,
+        "reason": "",
+        "error": "",
+    }
+    assert table([]).columns == ("name", "placed", "unplaced", "nodes_used", "devices_used", "reason", "error")
