@@ -26,7 +26,7 @@ from dra_alloc.cel.syntax import (
     Node,
     Select,
 )
-from dra_alloc.cel.values import Amount, Fault, Halt, Quantity, Semver, Uint, Value
+from dra_alloc.cel.values import NONE, Amount, Fault, Halt, Optional, Quantity, Semver, Uint, Value
 
 __all__ = ["Compiled", "compile_tree", "is_plain"]
 
@@ -60,26 +60,53 @@ def compile_tree(
 
 #: Functions that spend work, or that make lists of what they are given.
 _SPENDING: Final = frozenset(
-    ("_+_", "slice", "flatten", "reverse", "distinct", "findAll", "split", "format", "lists.range", "getQuery")
+    ("slice", "flatten", "reverse", "distinct", "findAll", "split", "format", "lists.range", "getQuery")
 )
 
 
 def is_plain(root: Node, constants: Constants) -> bool:
-    """Whether a tree makes no lists and maps and calls none of the functions that spend work."""
+    """Whether a tree makes and compares no lists of lists and maps of maps, and calls no function that spends work."""
     work = [root]
     while work:
         node = work.pop()
         if node in constants.values:
-            continue
-        if type(node) is Select:
+            if not _is_flat(constants.values[node]):
+                return False
+        elif type(node) is Select:
             work.append(node.operand)
         elif type(node) is Call:
-            if node.function in _SPENDING and node.type.kind not in ("int", "string"):
+            if node.function in _SPENDING or (node.function == "_+_" and node.type.kind not in ("int", "string")):
+                return False
+            if node.function not in _STEPS and any(map(_may_hold_maps, node.operands())):
                 return False
             work.extend(node.operands())
         elif type(node) in (ListLiteral, MapLiteral, Comprehension):
             return False
     return True
+
+
+#: What takes a map without going through it.
+_STEPS: Final = frozenset(("_[_]", "_[?_]", "_?._", "_in_", "size"))
+
+
+def _may_hold_maps(node: Node) -> bool:
+    """Whether the value is the device, or made of its maps."""
+    types = [node.type]
+    while types:
+        t = types.pop()
+        if t.kind == "map":
+            return True
+        types.extend(t.parameters)
+    return type(node) is Ident
+
+
+def _is_flat(value: Value) -> bool:
+    """Whether comparing a value with any other takes no work that is not in the cost."""
+    if isinstance(value, dict):
+        return not value
+    if isinstance(value, tuple):
+        return len(value) <= 64 and not any(isinstance(element, (tuple, dict, Optional)) for element in value)
+    return type(value) is not Optional or value is NONE or _is_flat(value.value)
 
 
 class _Generator:

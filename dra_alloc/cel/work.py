@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from typing import Final
 
-__all__ = ["MAX_WORK", "Halt", "begin_work", "spend"]
+__all__ = ["MAX_WORK", "Halt", "begin_work", "exhaust", "spend"]
 
 #: Elements that the functions of one evaluation may go over.
 MAX_WORK: Final = 1 << 22
@@ -33,6 +33,11 @@ _WORK = _Work()
 def begin_work() -> None:
     """Start an evaluation in this thread."""
     _WORK.left = MAX_WORK
+
+
+def exhaust() -> None:
+    """Leave nothing to this thread until the next evaluation begins; what begins none must not need any."""
+    _WORK.left = 0
 
 
 def spend(amount: int) -> None:

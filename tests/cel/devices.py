@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dra_alloc.cel import CelError, DeviceEnv, compile_selector, device_env_from_dict
+from dra_alloc.cel.work import exhaust
 
 DRIVER = "gpu.example.com"
 
@@ -75,6 +76,7 @@ def verdict(expression: str, env: DeviceEnv = GPU) -> bool | str:
         return "compile-error"
     exact, _ = program.evaluate_with_cost(env)
     found: bool | CelError
+    exhaust()
     try:
         found = program.evaluate(env)
     except CelError as error:

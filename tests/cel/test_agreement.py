@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from dra_alloc.cel import CelError, DeviceEnv, compile_derived, compile_selector
 from dra_alloc.cel.estimate import estimate
 from dra_alloc.cel.program import Program
+from dra_alloc.cel.work import exhaust
 from tests.cel.devices import GPU, device
 from tests.cel.expressions import expressions
 
@@ -18,6 +19,7 @@ OTHER = device({"model": 1, "index": "x", "ecc": [True], "numas": [], "modes": "
 def _agree(program: Program, env: DeviceEnv) -> None:
     exact, cost = program.evaluate_with_cost(env)
     found: object
+    exhaust()
     try:
         found = program.evaluate(env)
     except CelError as error:
@@ -36,6 +38,8 @@ def _agree(program: Program, env: DeviceEnv) -> None:
 @settings(max_examples=300, deadline=None)
 @given(expressions(), st.sampled_from([GPU, BARE, OTHER]))
 @example("dyn(1 / 0 == 1) || true", BARE)
+@example("device.attributes['gpu.example.com'].index in [[3], [4]]", GPU)
+@example("dyn(device.attributes['gpu.example.com'].numas) == [[3], [4], [5]]", GPU)
 @example("{'a': 1}.?b.c.hasValue()", BARE)
 @example("cel.bind(x, 1 / 0, true)", BARE)
 @example("[1, 2].exists(x, dyn(x))", BARE)
