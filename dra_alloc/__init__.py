@@ -33,17 +33,29 @@ if TYPE_CHECKING:
     from dra_alloc.errors import MissingExtra as MissingExtra
     from dra_alloc.errors import ValidationError as ValidationError
     from dra_alloc.events import Event as Event
+    from dra_alloc.explain import Explanation as Explanation
     from dra_alloc.gates import Features as Features
     from dra_alloc.pending import PendingQueue as PendingQueue
     from dra_alloc.preference import Chosen as Chosen
     from dra_alloc.preference import Preferred as Preferred
+    from dra_alloc.report import render_report as render_report
     from dra_alloc.requeue import RequeueIndex as RequeueIndex
+    from dra_alloc.status import cluster_status as cluster_status
     from dra_alloc.sweeps import sweep as sweep
+    from dra_alloc.whatif import Preemption as Preemption
+    from dra_alloc.whatif import WhatIf as WhatIf
+    from dra_alloc.whatif import WhatIfBudget as WhatIfBudget
 
 __version__ = "0.1.0"
 
 #: Where each public name lives. The block under TYPE_CHECKING says the same to type checkers; a test compares them.
 _EXPORTS: dict[str, str] = {
+    "Explanation": "dra_alloc.explain",
+    "WhatIf": "dra_alloc.whatif",
+    "WhatIfBudget": "dra_alloc.whatif",
+    "Preemption": "dra_alloc.whatif",
+    "cluster_status": "dra_alloc.status",
+    "render_report": "dra_alloc.report",
     "Allocation": "dra_alloc.allocator",
     "AllocationError": "dra_alloc.errors",
     "Allocator": "dra_alloc.allocator",

@@ -138,6 +138,12 @@ class Cluster:
         kinds = ", ".join(f"{len(objects)} {kind}" for kind, objects in self._objects.items() if objects)
         return f"<Cluster version {self._version}: {kinds or 'empty'}>"
 
+    def _repr_html_(self) -> str:
+        """The map of nodes and devices, for notebooks."""
+        from dra_alloc.status import cluster_status
+
+        return cluster_status(self)._repr_html_()
+
     def get(self, kind: str, key: str) -> Any | None:
         """The object of a kind with the key `namespace/name` (or the name), or None."""
         objects = self._objects.get(kind)
