@@ -38,19 +38,17 @@ cdef class Postings:
     """
 
     cdef dict _places  # by name: place of the item
-    cdef list _names
     cdef list _items
     cdef vector[Waiter] _waiters  # by place
     cdef vector[int32_t] _free_places
     cdef unordered_map[string, int32_t] _numbers
-    cdef vector[string] _texts  # by number: the key
+    cdef vector[const string*] _texts  # by number: the key, where the map has it; maps do not move what they hold
     cdef vector[vector[Posted]] _lists  # by number
     cdef vector[int32_t] _free_numbers
     cdef uint64_t _turn
 
     def __cinit__(self):
         self._places = {}
-        self._names = []
         self._items = []
         self._turn = 0
 
@@ -82,13 +80,11 @@ cdef class Postings:
         else:
             if self._free_places.empty():
                 place = <int32_t>len(self._items)
-                self._names.append(name)
                 self._items.append(item)
                 self._waiters.resize(<size_t>place + 1)
             else:
                 place = self._free_places.back()
                 self._free_places.pop_back()
-                self._names[place] = name
                 self._items[place] = item
             self._places[name] = place
             self._waiters[place].turn = self._turn
@@ -110,7 +106,6 @@ cdef class Postings:
             return False
         self._withdraw(place)
         self._waiters[<int32_t>place].keys.shrink_to_fit()
-        self._names[place] = None
         self._items[place] = None
         self._free_places.push_back(place)
         return True
@@ -151,12 +146,12 @@ cdef class Postings:
         if self._free_numbers.empty():
             number = <int32_t>self._lists.size()
             self._lists.resize(<size_t>number + 1)
-            self._texts.push_back(key)
+            self._texts.push_back(NULL)
         else:
             number = self._free_numbers.back()
             self._free_numbers.pop_back()
-            self._texts[number] = key
         self._numbers[key] = number
+        self._texts[number] = &cython.operator.dereference(self._numbers.find(key)).first
         return number
 
     cdef void _withdraw(self, int32_t place):
@@ -169,8 +164,6 @@ cdef class Postings:
             self._lists[entry.which].pop_back()
             if self._lists[entry.which].empty():
                 self._lists[entry.which].shrink_to_fit()
-                self._numbers.erase(self._texts[entry.which])
-                self._texts[entry.which].clear()
-                self._texts[entry.which].shrink_to_fit()
+                self._numbers.erase(self._numbers.find(cython.operator.dereference(self._texts[entry.which])))
                 self._free_numbers.push_back(entry.which)
         self._waiters[place].keys.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sys import intern
 from typing import TYPE_CHECKING, Any
 
 from dra_alloc.api import ObjectMeta, Pod, ResourceClaim
@@ -23,39 +24,45 @@ class Waiting:
 
     key: as in the cluster. namespace: "default" for none. claims: (name in the pod, key of the claim or "", template
     or "") of each; the claim of a template is empty as long as the pod does not know it. group: its PodGroup or "".
-    resources: names of its extended resources. choosy: whether labels of nodes matter to it. failed: whether its
+    uid: its UID, if a claim was or will be made for it. resources: names of its extended resources. choosy: whether labels of nodes matter to it. failed: whether its
     attempt ended with an error. blocking: see reasons.py; None if nothing is known.
     """
 
-    __slots__ = ("blocking", "choosy", "claims", "failed", "group", "key", "name", "namespace", "resources", "uid")
+    __slots__ = ("blocking", "choosy", "claims", "failed", "group", "key", "namespace", "resources", "uid")
 
     def __init__(self, pod: Pod, reason: object, nodes: int) -> None:
         metadata, spec, status = pod.metadata, pod.spec, pod.status
         self.key = metadata.key
-        self.namespace = metadata.namespace or "default"
-        self.name = metadata.name
-        self.uid = metadata.uid or ""
+        # One object for all pods of a namespace, of a template and so on: 100,000 of them add up.
+        self.namespace = intern(metadata.namespace or "default")
         made: dict[str, str | None] = {}
         if status is not None and status.resource_claim_statuses:
             made = {entry.name: entry.resource_claim_name for entry in status.resource_claim_statuses}
         claims = []
         for entry in spec.resource_claims:
             if entry.resource_claim_name:
-                claims.append((entry.name, f"{self.namespace}/{entry.resource_claim_name}", ""))
+                claims.append((intern(entry.name), f"{self.namespace}/{entry.resource_claim_name}", ""))
                 continue
             name = made.get(entry.name, "")
             if name is not None:  # else the controller has noted that no claim is needed
                 key = f"{self.namespace}/{name}" if name else ""
-                claims.append((entry.name, key, entry.resource_claim_template_name or ""))
+                claims.append((intern(entry.name), key, intern(entry.resource_claim_template_name or "")))
         special = status.extended_resource_claim_status if status is not None else None
         if special is not None:
             claims.append(("", f"{self.namespace}/{special.resource_claim_name}", ""))
         self.claims = tuple(claims)
+        # Who owns a claim matters to claims that were made for the pod.
+        self.uid = (metadata.uid or "") if any(template or not entry for entry, _, template in claims) else ""
         self.group = (spec.scheduling_group.pod_group_name or "") if spec.scheduling_group is not None else ""
         self.resources = _extended_resources(pod) if special is None else ()
         self.choosy = bool(spec.node_selector) or spec.affinity is not None
         self.failed = reason is not None and is_error(reason)
         self.blocking: Blocking | None = None if reason is None else requests_blocking(reason, nodes)
+
+    @property
+    def name(self) -> str:
+        """Name of the pod."""
+        return self.key.rpartition("/")[2]
 
     def is_same(self, other: Waiting) -> bool:
         """Whether a pod has the same claims and resources."""
