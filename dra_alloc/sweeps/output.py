@@ -13,6 +13,9 @@ from dra_alloc.sweeps.model import Label, Outcome, table
 
 __all__ = ["plot", "write_table"]
 
+#: Lines may lie on each other; their markers tell them apart.
+_MARKERS = "osD^vX"
+
 
 def write_table(outcomes: Sequence[Outcome], path: str | os.PathLike[str]) -> None:
     """Write the table of outcomes as `.csv` or `.parquet`. Raises DraError for another suffix, MissingExtra."""
@@ -50,17 +53,22 @@ def plot(outcomes: Sequence[Outcome], path: str | os.PathLike[str], *, x: str | 
     places = list(dict.fromkeys(place for line in lines.values() for place in line))
     numeric = all(isinstance(place, int | float) for place in places)
     others = [label for label in labels if label != x]
-    for other, line in lines.items():
+    for number, (other, line) in enumerate(lines.items()):
         name = ", ".join(f"{label}={value}" for label, value in zip(others, other, strict=True))
         points: list[tuple[Any, int]] = [
             (place if numeric else str(place), line[place]) for place in places if place in line
         ]
         if numeric:
             points.sort()
-        axes.plot(*zip(*points, strict=True), marker="o", label=name or "placed")
+        axes.plot(
+            *zip(*points, strict=True), marker=_MARKERS[number % len(_MARKERS)], alpha=0.8, label=name or "placed"
+        )
     axes.set_xlabel(x)
     axes.set_ylabel("pods and claims placed")
     axes.set_ylim(bottom=0)
+    axes.yaxis.get_major_locator().set_params(integer=True)
+    if all(isinstance(place, int) for place in places):
+        axes.xaxis.get_major_locator().set_params(integer=True)
     axes.grid(alpha=0.3)
     if len(lines) > 1:
         axes.legend(fontsize="small")
