@@ -20,7 +20,14 @@ from dra_alloc.nodeselection import device_concerns, slice_concerns
 
 if TYPE_CHECKING:
     from dra_alloc._core import PoolRows
-    from dra_alloc.api import Device, DeviceTaint, DeviceTaintRule, Node, ResourceSlice
+    from dra_alloc.api import (
+        Device,
+        DeviceRequestAllocationResult,
+        DeviceTaint,
+        DeviceTaintRule,
+        Node,
+        ResourceSlice,
+    )
     from dra_alloc.cluster import Cluster
     from dra_alloc.gates import Features
 
@@ -86,6 +93,7 @@ class PoolTable:
     blocks: tuple[int, ...] = ()  # by counter set
     layout: int = 0
     rows: dict[int, PoolRows] = attrs.field(factory=dict)  # by question, see problem.py
+    results: dict[tuple[int, int], DeviceRequestAllocationResult] = attrs.field(factory=dict)  # see results.py
 
     @property
     def has_wide(self) -> bool:
@@ -121,7 +129,7 @@ class PoolState:
     held: by device 0 free, 1 held whole, 2 held in shares; None where nothing is in use. remaining: nanos left of each
     column; available: the same in units (0 for wide columns). shares: by device, nanos consumed by capacity name.
     vanished: names of devices that are held and not in the slices. members: (counter set, groups) of devices in use.
-    digest: what `held` does not tell, for comparing pools.
+    digest: what `held` does not tell, for comparing pools. rooms: what is left of shared devices, by question.
     """
 
     available: tuple[int, ...]
@@ -131,6 +139,7 @@ class PoolState:
     vanished: tuple[str, ...] = ()
     members: tuple[tuple[int, tuple[str, ...]], ...] = ()
     digest: object = None
+    rooms: dict[int, Mapping[int, Sequence[int]]] = attrs.field(factory=dict)  # see problem.py
 
 
 @attrs.frozen(eq=False)
@@ -139,7 +148,8 @@ class NodeView:
 
     visible: by pool, None or a byte for each slice, whether it concerns the node. elsewhere: by pool, None or a byte
     for each device, whether it is out of the node's reach for a reason that shows after the selectors. late: number of
-    the first pool with binding conditions, which come after all others.
+    the first pool with binding conditions, which come after all others. refused: by question, the states of the pools
+    with which it had no answer here.
     """
 
     node: Node
@@ -148,6 +158,7 @@ class NodeView:
     elsewhere: tuple[bytes | None, ...]
     faulty: tuple[PoolTable, ...]
     late: int
+    refused: dict[int, tuple[PoolState, ...]] = attrs.field(factory=dict)  # see attempt.py
 
 
 def _reaches_all(table: PoolTable, name: str) -> bool:
@@ -363,7 +374,7 @@ def _blocks(sets: int, memberships: Sequence[Sequence[tuple[int, tuple[str, ...]
 
 def compile_state(table: PoolTable, holdings: Mapping[str, Holding]) -> PoolState:
     """What of a pool the holdings use up. A shared device is charged for its counters once."""
-    if not table.sets and not any([holding.shares for holding in holdings.values()]):
+    if not table.sets and not any(holding.shares for holding in holdings.values()):
         return _whole_devices(table, holdings)
     held = bytearray(len(table.devices))
     shares: dict[int, dict[str, int]] = {}

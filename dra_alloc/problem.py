@@ -77,13 +77,17 @@ class RequestType:
 
 @attrs.frozen(eq=False)
 class Alternative:
-    """A request, or one subrequest of it. `reference` is how results name it; `body` the API object."""
+    """A request, or one subrequest of it. `reference` is how results name it; `body` the API object.
+
+    number: of this object, never used again.
+    """
 
     type: RequestType
     reference: str
     body: ExactDeviceRequest | DeviceSubRequest
     count: int
     every: bool
+    number: int = attrs.field(factory=lambda: next(_numbers))
 
 
 @attrs.frozen(eq=False)
@@ -187,6 +191,11 @@ class Question:
     def groups(self, names: Sequence[str]) -> list[int]:
         """Numbers of compatibility groups."""
         return [self._groups.setdefault(name, len(self._groups)) for name in names]
+
+    @property
+    def has_derived(self) -> bool:
+        """Whether constraints look at derived attributes."""
+        return any(entry.derived is not None for entry in self._value_tables)
 
     def facts(self, row: int) -> RowFacts:
         """What a row stands for."""
@@ -317,8 +326,18 @@ class Question:
 
     # Amounts in use
 
-    def room_left(self, table: PoolTable, index: int, used: Mapping[str, int]) -> list[int]:
-        """Units left of each narrow own column of a device in use."""
+    def rooms_left(self, table: PoolTable, state: PoolState) -> Mapping[int, Sequence[int]]:
+        """By device that is used in shares: units left of each narrow own column."""
+        found = state.rooms.get(self.number)
+        if found is None:
+            if len(state.rooms) > 64:
+                state.rooms.clear()
+            found = state.rooms[self.number] = {
+                index: self._room_left(table, index, used) for index, used in state.shares.items()
+            }
+        return found
+
+    def _room_left(self, table: PoolTable, index: int, used: Mapping[str, int]) -> list[int]:
         facts = self._facts[self.row(table, index)]
         return [
             _narrow(nano // facts.scales[column])

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["build_results"]
 
+#: Results that a pool keeps.
+_MAX_KEPT = 4096
+
 #: By slot: number of the chosen alternative, and (pool, index) of each device.
 Answer = Sequence[tuple[int, Sequence[tuple[int, int]]]]
 
@@ -71,8 +74,35 @@ def build_results(
 def _device_result(
     alternative: Alternative, table: PoolTable, index: int, features: Features, share_ids: Callable[[], str]
 ) -> DeviceRequestAllocationResult:
+    # All but the share ID is always the same for a request and a device.
+    key = alternative.number, index
+    found = table.results.get(key)
+    if found is None:
+        if len(table.results) > _MAX_KEPT:
+            table.results.clear()
+        found = table.results[key] = _compose(alternative, table, index, features)
+    if not (features.DRAConsumableCapacity and table.devices[index].allow_multiple_allocations):
+        return found
+    return DeviceRequestAllocationResult(
+        request=found.request,
+        driver=found.driver,
+        pool=found.pool,
+        device=found.device,
+        admin_access=found.admin_access,
+        tolerations=found.tolerations,
+        binding_conditions=found.binding_conditions,
+        binding_failure_conditions=found.binding_failure_conditions,
+        share_id=share_ids(),
+        consumed_capacity=found.consumed_capacity,
+        skip_node_operations=found.skip_node_operations,
+    )
+
+
+def _compose(
+    alternative: Alternative, table: PoolTable, index: int, features: Features
+) -> DeviceRequestAllocationResult:
     device = table.devices[index]
-    shared = features.DRAConsumableCapacity and device.allow_multiple_allocations is True
+    shared = features.DRAConsumableCapacity and bool(device.allow_multiple_allocations)
     driver, pool = table.key
     return DeviceRequestAllocationResult(
         request=alternative.reference,
@@ -83,7 +113,6 @@ def _device_result(
         tolerations=alternative.body.tolerations,
         binding_conditions=device.binding_conditions,
         binding_failure_conditions=device.binding_failure_conditions,
-        share_id=share_ids() if shared else None,
         consumed_capacity=_consumed(alternative, device, driver, features) if shared else {},
         skip_node_operations=table.slices[table.slice_of[index]].spec.skip_node_operations,
     )

@@ -74,7 +74,7 @@ class Quantity:
 
     def with_nano(self, nano: int) -> Quantity:
         """Another amount in the same format."""
-        return attrs.evolve(self, nano=nano)
+        return Quantity(nano, self.format)
 
     def __str__(self) -> str:
         """The canonical spelling: the largest suffix that leaves a whole number."""

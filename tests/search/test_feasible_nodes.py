@@ -119,3 +119,17 @@ def test_nodes_with_a_faulty_pool_do_not_stop_the_others() -> None:
     with pytest.raises(dra.AllocationError, match="has 1 of 2 slices") as caught:
         alloc.allocate(claim, "node-00001")
     assert (caught.value.kind, caught.value.node) == ("pool-all", "node-00001")
+
+
+def test_a_refusal_is_forgotten_when_something_changes() -> None:
+    work = workloads.full(2)
+    cluster = dra.Cluster.from_objects(work.objects)
+    alloc = dra.Allocator(cluster)
+    assert alloc.allocate(work.claims, "node-00000") is None
+    assert alloc.allocate(work.claims, "node-00000") is None
+    with cluster.fork() as trial:
+        trial.release("default/held-0")
+        assert dra.Allocator(trial).allocate(work.claims, "node-00000") is not None
+        assert alloc.allocate(work.claims, "node-00000") is None
+    cluster.release("default/held-0")
+    assert alloc.allocate(work.claims, "node-00000") is not None

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from dra_alloc.api import DeviceRequest
+from dra_alloc.attempt import Attempt
 from dra_alloc.features.extended import is_extended
 from dra_alloc.features.noderesources import Refusal, requested_on
 
@@ -63,7 +64,7 @@ class Scarcity:
         ask = self._allocator._ask(claims)
         if ask.question is None:
             return
-        place = self._allocator._place(ask, node)
+        place = Attempt.at(ask, node, self._allocator.budget)
         own = {claim.metadata.key for claim in planner.own_claims}
         for number, slot in enumerate(ask.question.slots):
             if ask.pending[slot.claim].metadata.key not in own:

@@ -17,6 +17,7 @@ from dra_alloc.api import (
     ResourceClaim,
     ResourceClaimStatus,
 )
+from dra_alloc.attempt import signature
 from dra_alloc.cluster import MAX_RESERVED, same_consumer
 from dra_alloc.errors import AllocationError, DraError
 from dra_alloc.features._placement import placement_fault
@@ -268,7 +269,7 @@ class PodPlanner:
         return (
             id(shape),
             _reaches(shape.models, node),
-            self._allocator._signature(ask, view) if ask.question is not None else (),
+            signature(ask, view) if ask.question is not None else (),
             shared,
         )
 
