@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 __all__ = ["CowMap"]
 
@@ -62,6 +62,16 @@ class CowMap(MutableMapping[_K, _V], Generic[_K, _V]):
             if value is not self:
                 return value  # type: ignore[return-value]
         return self._base[key]
+
+    def get(self, key: _K, default: Any = None) -> Any:
+        """The value of a key, or the default."""
+        if self._delta:
+            value = self._delta.get(key, self)
+            if value is _GONE:
+                return default
+            if value is not self:
+                return value
+        return self._base.get(key, default)
 
     def __setitem__(self, key: _K, value: _V) -> None:
         if not self._shared:
