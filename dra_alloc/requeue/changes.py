@@ -215,7 +215,9 @@ def _eased(old: PoolTable | None, new: PoolTable | None, holdings: Mapping[str, 
     if old is None or new is None or not new.sets:
         return frozenset()
     before, after = compile_state(old, holdings), compile_state(new, holdings)
-    if before.vanished and not after.vanished:
+    if after.vanished:
+        return frozenset()  # nothing that draws on counters is offered as long as this is so
+    if before.vanished:
         return frozenset(new.sets)
     left = dict(zip(old.columns, before.remaining, strict=True))
     eased = {

@@ -23,9 +23,10 @@ class Waiting:
     """A pod that waits.
 
     key: as in the cluster. namespace: "default" for none. claims: (name in the pod, key of the claim or "", template
-    or "") of each; the claim of a template is empty as long as the pod does not know it. group: its PodGroup or "".
-    uid: its UID, if a claim was or will be made for it. resources: names of its extended resources. choosy: whether labels of nodes matter to it. failed: whether its
-    attempt ended with an error. blocking: see reasons.py; None if nothing is known.
+    or "") of each; the claim of a template is empty as long as the pod does not know it. uid: its UID, if a claim was
+    or will be made for it. group: its PodGroup or "". resources: names of its extended resources. choosy: whether
+    labels of nodes matter to it. failed: whether its attempt ended with an error. blocking: see reasons.py; None if
+    nothing is known.
     """
 
     __slots__ = ("blocking", "choosy", "claims", "failed", "group", "key", "namespace", "resources", "uid")

@@ -23,6 +23,9 @@ from dra_alloc.api import (
     DeviceTaintRuleSpec,
     DeviceTaintSelector,
     Namespace,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
     NodeStatus,
     ObjectMeta,
     Pod,
@@ -51,6 +54,14 @@ from tests.requeue.objects import (
     reserved,
     slice_of,
     template,
+)
+
+IN_ZONE = NodeSelector(
+    node_selector_terms=(
+        NodeSelectorTerm(
+            match_expressions=(NodeSelectorRequirement(key="zone", operator="In", values=("z",)),),
+        ),
+    )
 )
 
 BROKEN = DeviceTaint(key="broken", effect="NoSchedule")
@@ -315,6 +326,66 @@ class TestSlices:
         index.add(pod("all", "all"))
         assert happens(index, "deleted", gone) == ["default/all"]
 
+    def test_a_faulty_pool_that_goes_or_is_mended_helps_who_wants_all(self) -> None:
+        """Whatever is in it, a faulty pool of its nodes ends a request for all devices with an error."""
+        faulty = slice_of(device("n", "x"), driver=NIC, name="faulty", pool="faulty", count=2)
+        index = self.waiting(slice_of(device("d", "a")), faulty, claim("all", request("gpu", allocation_mode="All")))
+        index.add(pod("all", "all"))
+        assert index.affected(dra.Event("deleted", faulty)) == ["default/all"]
+        elsewhere = slice_of(device("n", "x"), driver=NIC, name="faulty", pool="faulty", count=2, on="node-9")
+        assert index.affected(dra.Event("updated", elsewhere, old=faulty)) == ["default/all"]
+        assert index.affected(dra.Event("updated", attrs.evolve(faulty, metadata=ObjectMeta(name="faulty")))) == []
+        mended = slice_of(device("n", "x"), driver=NIC, name="faulty", pool="faulty")
+        assert happens(index, "updated", mended, faulty) == ["default/nic", "default/all"]
+
+    def test_a_device_in_use_that_comes_back_unlocks_the_counters(self) -> None:
+        """Not only those of the counter set that it draws on."""
+        amount = {"c": Counter(value=Quantity.parse("9"))}
+        sets = (CounterSet(name="s", counters=amount), CounterSet(name="t", counters=amount))
+        draws = DeviceCounterConsumption(counter_set="s", counters={"c": Counter(value=Quantity.parse("1"))})
+        other = attrs.evolve(draws, counter_set="t")
+        free, used = device("free", "a", consumes_counters=(draws,)), device("used", "z", consumes_counters=(other,))
+        index = self.waiting(
+            slice_of(name="counters", count=2, shared_counters=sets),
+            slice_of(free, count=2),
+            holding(claim("other"), "used"),
+        )
+        assert happens(index, "updated", slice_of(free, used, count=2), slice_of(free, count=2)) == ["default/a"]
+        assert happens(index, "updated", slice_of(free, count=2), slice_of(free, used, count=2)) == []
+        assert happens(index, "updated", claim("other"), holding(claim("other"), "used")) == ["default/a"]
+
+    def test_a_device_in_use_that_draws_less_leaves_more(self) -> None:
+        def state(amount: str, group: str) -> object:
+            groups = (group,)
+            mine = DeviceCounterConsumption(
+                counter_set="s", counters={"c": Counter(value=Quantity.parse("1"))}, compatibility_groups=("g",)
+            )
+            other = attrs.evolve(
+                mine, counters={"c": Counter(value=Quantity.parse(amount))}, compatibility_groups=groups
+            )
+            return slice_of(
+                device("free", "a", consumes_counters=(mine,)), device("used", "z", consumes_counters=(other,)), count=2
+            )
+
+        sets = (CounterSet(name="s", counters={"c": Counter(value=Quantity.parse("2"))}),)
+        counters = slice_of(name="counters", count=2, shared_counters=sets)
+        objects = (*CLASSES, node("node-1"), counters, state("2", "g"), claim("a", request("gpu", model("a"))))
+        cluster = dra.Cluster.from_objects([*objects, holding(claim("other"), "used")])
+        index = dra.RequeueIndex(cluster, dra.Features.all())
+        index.add(pod("a", "a"))
+        assert happens(index, "updated", state("1", "g"), state("2", "g")) == ["default/a"]
+        assert happens(index, "updated", state("2", "g"), state("1", "g")) == []
+        assert happens(index, "updated", state("2", "h"), state("2", "g")) == ["default/a"]
+
+    def test_a_device_that_was_an_error_is_out_of_the_way_when_it_changes(self) -> None:
+        fragile = 'device.attributes["gpu.example.com"].size > 1'
+        old = slice_of(device("d", "a"))
+        index = self.waiting(old, claim("x", request("gpu", fragile)))
+        index.add(pod("x", "x"))
+        assert index.affected(dra.Event("deleted", old)) == ["default/x"]
+        assert happens(index, "updated", slice_of(device("d", "c")), old) == ["default/x"]
+        assert happens(index, "deleted", slice_of(device("d", "c"))) == ["default/x"]
+
     def test_a_new_resource_version_wakes_nobody(self) -> None:
         old = slice_of(device("d", "a"))
         index = self.waiting(old)
@@ -387,11 +458,7 @@ class TestNodes:
         assert happens(index, "deleted", node("node-2")) == []
 
     def test_labels_bring_devices_within_reach(self) -> None:
-        from dra_alloc.api import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-
-        zone = NodeSelectorRequirement(key="zone", operator="In", values=("z",))
-        within = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_expressions=(zone,)),))
-        wide = slice_of(device("d"), all_nodes=None, node_selector=within)
+        wide = slice_of(device("d"), all_nodes=None, node_selector=IN_ZONE)
         index = index_of(
             wide,
             slice_of(device("n"), driver=NIC, name="nic"),
@@ -401,6 +468,23 @@ class TestNodes:
         )
         assert happens(index, "updated", node("node-1", rack="1"), node("node-1")) == []
         assert happens(index, "updated", node("node-1", zone="z"), node("node-1", rack="1")) == ["default/a"]
+
+    def test_labels_put_what_is_in_the_way_out_of_reach(self) -> None:
+        fragile = 'device.attributes["gpu.example.com"].size > 1'
+        faulty = slice_of(
+            device("f"), name="faulty", pool="faulty", driver=NIC, count=2, all_nodes=None, node_selector=IN_ZONE
+        )
+        index = index_of(
+            slice_of(device("d"), all_nodes=None, node_selector=IN_ZONE),
+            slice_of(device("e"), name="other", pool="other", driver=NIC),
+            faulty,
+            claim("x", request("gpu", fragile)),
+            claim("y", request("nic", allocation_mode="All")),
+            claim("z"),
+            pods=(pod("a", "x"), pod("b", "y"), pod("c", "z")),
+        )
+        index.cluster.upsert(node("node-1", zone="z"))
+        assert happens(index, "updated", node("node-1"), node("node-1", zone="z")) == ["default/a", "default/b"]
 
     def test_labels_wake_a_pod_that_chooses_nodes_by_them(self) -> None:
         choosy = pod("b", "x")
