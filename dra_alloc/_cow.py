@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 __all__ = ["CowMap"]
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
+_T = TypeVar("_T")
 
 _GONE: object = object()
 
@@ -63,7 +64,13 @@ class CowMap(MutableMapping[_K, _V], Generic[_K, _V]):
                 return value  # type: ignore[return-value]
         return self._base[key]
 
-    def get(self, key: _K, default: Any = None) -> Any:
+    @overload
+    def get(self, key: _K, /) -> _V | None: ...
+    @overload
+    def get(self, key: _K, /, default: _V) -> _V: ...
+    @overload
+    def get(self, key: _K, /, default: _T) -> _V | _T: ...
+    def get(self, key: _K, /, default: Any = None) -> Any:
         """The value of a key, or the default."""
         if self._delta:
             value = self._delta.get(key, self)
