@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(wildcard dra_alloc/*.pyx dra_alloc/*.pxi dra_alloc/*.pxd dra_alloc/*.h dra_alloc/*.hpp)
 
-.PHONY: help env demo test quick pythons sanitize bench lint format docs links wheel lock changes release-check clean
+.PHONY: help env demo test quick smoke pythons sanitize bench lint format docs links wheel lock changes release-check clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -45,6 +45,12 @@ quick: env ## the tests without the slow ones
 OTHERS = $(shell for python in python3.12 python3.13 python3.14 $(wildcard $(HOME)/.pyenv/versions/3.1[2-4].*/bin/python3); do \
 	$$python -c 'import sys; print("%d.%d" % sys.version_info[:2], sys.executable)' 2>/dev/null; done | sort -u -k1,1 | tr ' ' '=')
 
+smoke: ## build and install the package with every supported Python at hand, and try it from outside
+	@for python in 3.11=$(PYTHON) $(OTHERS); do \
+		echo "Python $${python%%=*}"; \
+		bash .ci/smoke "$${python#*=}" || exit 1; \
+	done
+
 pythons: ## the quick tests with every other supported Python at hand, each in an environment of its own
 	@for other in $(OTHERS); do \
 		echo "Python $${other%%=*}"; \
@@ -54,16 +60,16 @@ pythons: ## the quick tests with every other supported Python at hand, each in a
 # The extension with sanitizers lives in a copy of the tree, so that it never meets the ordinary one. Python itself leaks
 # at exit by design; leaks of the library are looked for by tests that count.
 SANITIZED := build/sanitized
-SANITIZED_TESTS ?= tests/conformance tests/properties
+SANITIZED_TESTS ?= tests/search tests/conformance tests/properties tests/requeue tests/robustness tests/features tests/explain
 
-sanitize: env ## tests of the search with AddressSanitizer and UndefinedBehaviorSanitizer
+sanitize: env ## tests of all that the extension does, with AddressSanitizer and UndefinedBehaviorSanitizer
 	rm -rf $(SANITIZED)
 	mkdir -p $(SANITIZED)
 	git ls-files -z --cached -- . | xargs -0 cp --parents -t $(SANITIZED)
 	cd $(SANITIZED) && DRA_ALLOC_SANITIZE=address,undefined $(abspath $(BIN))/python setup.py --quiet build_ext --inplace
 	cd $(SANITIZED) && ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
-		$(abspath $(BIN))/python -m pytest -p no:benchmark -p no:cacheprovider -m "not slow" $(SANITIZED_TESTS)
+		$(abspath $(BIN))/python -m pytest -n 2 -p no:benchmark -p no:cacheprovider -m "not slow" $(SANITIZED_TESTS)
 
 bench: env ## the benchmarks
 	$(BIN)/python -m pytest bench --benchmark-group-by=group --benchmark-columns=min,median,ops
@@ -96,11 +102,16 @@ lock: ## pin the development environment anew after a change of dependencies in 
 changes: env ## CHANGES.md from the fragments in changes/, for the version in dra_alloc/__init__.py
 	$(BIN)/towncrier build --yes
 
+VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' dra_alloc/__init__.py)
+
 release-check: env ## all that must hold before a release
+	@test -z "$$(git status --porcelain)" || { echo "there are changes that are not committed" >&2; exit 1; }
+	@! git rev-parse -q --verify refs/tags/v$(VERSION) >/dev/null || { echo "v$(VERSION) is tagged already" >&2; exit 1; }
+	@grep -q "^## $(VERSION) " CHANGES.md || { echo "CHANGES.md does not tell of $(VERSION): make changes" >&2; exit 1; }
+	@test -z "$$(find changes -name '*.md')" || { echo "changes/ has notes that are not in CHANGES.md: make changes" >&2; exit 1; }
 	bash .ci/run
-	$(MAKE) --no-print-directory pythons
-	$(BIN)/towncrier build --draft
-	@git diff --quiet HEAD || { echo "uncommitted changes" >&2; exit 1; }
+	$(MAKE) --no-print-directory pythons smoke wheel
+	@echo "ready: git tag v$(VERSION)"
 
 clean: ## all that was built, the environment included
 	rm -rf $(VENV) build dist site *.egg-info dra_alloc/*.c dra_alloc/*.cpp dra_alloc/*.so

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dra_alloc as dra
 from dra_alloc import api
+from dra_alloc.sweeps import Outcome, Scenario
+from dra_alloc.testing.kit import Kit
 
 node = api.Node(metadata=api.ObjectMeta(name="node-1"))
 offered = api.ResourceSlice(
@@ -32,6 +34,10 @@ found: list[api.AllocationResult] | None = allocator.allocate([claim], node=node
 assert found is not None
 devices: list[str] = [result.device for result in found[0].devices.results]
 assert devices == ["gpu-0"], devices
+
+outcomes: list[Outcome] = list(dra.sweep([Scenario(name="x", workload=[claim])], cluster=cluster))
+assert outcomes[0].fits
+Kit(allocator).assert_allocates(claim, node="node-1", devices=["gpu-0"])
 
 try:
     dra.load({"kind": "ResourceClaim", "apiVersion": "resource.k8s.io/v1", "spec": 3})
