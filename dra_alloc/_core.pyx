@@ -62,8 +62,8 @@ cdef enum:
     DISTINCT = 1
 
 cdef int64_t HUGE = INT64_MAX // 4
-#: The search recurses once a chosen device; this bounds its stack.
-cdef int MAX_DEPTH = 6000
+#: The search recurses once a chosen device and once a slot, at less than 500 bytes each; this bounds its stack.
+cdef int MAX_DEPTH = 2000
 cdef int MAX_BOUND_KINDS = 64
 cdef int MAX_BOUND_GROUPS = 256
 cdef int MAX_BOUND_VALUES = 64

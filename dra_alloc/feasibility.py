@@ -27,7 +27,7 @@ _NO, _YES, _FAULTY, _UNKNOWN = 0, 1, 2, 255
 
 #: Questions of which a cluster keeps the verdicts, and verdicts that a question keeps by signature.
 _MAX_QUESTIONS = 256
-_MAX_VERDICTS = 1 << 16
+_MAX_VERDICTS = 1 << 13
 
 #: So many nodes make enough objects for the garbage collector to be in the way.
 _MANY = 100

@@ -44,7 +44,7 @@ NODE_OPERATIONS = "DRAOptionalNodeOperations"
 
 _layouts: dict[object, int] = {}
 _layout_numbers = count()
-_MAX_LAYOUTS = 1 << 16
+_MAX_LAYOUTS = 1 << 12
 
 
 @attrs.frozen

@@ -53,6 +53,9 @@ MAX_RESULTS = 32
 
 _NARROW = 1 << 58
 _MAX_ROWS = 500_000
+
+#: Questions of which a pool keeps the rows; with the devices of a large fleet each takes megabytes.
+_MAX_TABLES = 16
 _LARGEST_COUNT = 1 << 61
 
 _numbers = count(1)
@@ -148,8 +151,8 @@ class Question:
         """The devices of a pool that mean something to the question."""
         found = table.rows.get(self.number)
         if found is None:
-            if len(table.rows) > 64:
-                table.rows.clear()
+            if len(table.rows) >= _MAX_TABLES:
+                del table.rows[next(iter(table.rows))]
             found = table.rows[self.number] = self._compile_rows(table)
         return found
 

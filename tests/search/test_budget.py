@@ -123,6 +123,6 @@ def test_a_question_with_too_many_devices_ends_before_the_stack_does() -> None:
     claims = [workloads.claim(f"claim-{i}", [workloads.request("gpu", "gpu", 32)]) for i in range(220)]
     with pytest.raises(dra.BudgetExceeded, match="devices in one question"):
         dra.Allocator(cluster).allocate(claims, work.node)
-    found = dra.Allocator(cluster).allocate(claims[:80], work.node)
+    found = dra.Allocator(cluster).allocate(claims[:40], work.node)
     assert found is not None
-    assert len({(each.pool, each.device) for result in found for each in result.devices.results}) == 80 * 32
+    assert len({(each.pool, each.device) for result in found for each in result.devices.results}) == 40 * 32
