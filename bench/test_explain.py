@@ -60,6 +60,27 @@ def test_constraint(benchmark: BenchmarkFixture) -> None:
 
 
 @pytest.mark.benchmark(group="explain")
+def test_pod(benchmark: BenchmarkFixture) -> None:
+    cluster = used_fleet()
+    wanted = claim(
+        "wanted", [request("gpus", "gpu", count=5), request("nics", "nic", count=1)], [match(NUMA, "gpus", "nics")]
+    )
+    pod = api.Pod(
+        metadata=api.ObjectMeta(name="trainer", namespace="default"),
+        spec=api.PodSpec(
+            resource_claims=(api.PodResourceClaim(name="wanted", resource_claim_name="wanted"),),
+            containers=(api.Container(name="main"),),
+        ),
+    )
+    cluster.upsert(wanted, pod)
+    found = benchmark.pedantic(
+        lambda alloc: alloc.explain(pod="default/trainer"), setup=lambda: fresh(cluster), rounds=3
+    )
+    assert not found.fits
+    assert sum(len(group.nodes) for group in found.groups) == NODES
+
+
+@pytest.mark.benchmark(group="explain")
 def test_selector(benchmark: BenchmarkFixture) -> None:
     cluster = used_fleet()
     wrong = f'device.driver == "{GPU}" && device.attributes["{GPU}"].?model.orValue("") == "none such"'

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from dra_alloc.errors import AllocationError
+from dra_alloc.errors import AllocationError, BudgetExceeded
 from dra_alloc.explain._explain import subject_of
 from dra_alloc.explain._nodes import Profiler, Subject, away_summary, explain_node, failure_of
 from dra_alloc.explain.model import Chosen, NodeExplanation, title
@@ -39,6 +39,7 @@ class PodReasons:
         quiet._share_ids = lambda: str(uuid.uuid4())
         self._allocator = quiet
         self._pod = pod
+        self._node_resources = node_resources
         self._planner = PodPlanner(quiet, pod, node_resources=node_resources)
         self._refused = self._planner.refusal()
         self._subjects: dict[tuple[str, ...], tuple[Subject, Profiler | None]] = {}
@@ -50,14 +51,11 @@ class PodReasons:
 
     def reason(self, node: Node) -> tuple[str, str]:
         """Code and summary for a node on which the pod does not fit."""
-        refused = self._refuse(node)
-        if refused is not None:
-            code, reason = refused
+        asked = self._asked(node)
+        if isinstance(asked, _Refused):
             # Amounts differ from node to node; which resource is short is what they have in common.
-            return code, _short(code, reason)
-        claims = self._planner.claims_on(node)
-        assert not isinstance(claims, Refusal)
-        subject, profiler = self._subject(claims)
+            return asked.code, asked.summary
+        subject, profiler = self._subject(asked)
         if self._planner.looks_at_resources and subject.away(node) is None:
             found = self.explain(node)
             return found.code, found.summary
@@ -66,15 +64,11 @@ class PodReasons:
     def explain(self, node: Node) -> NodeExplanation:
         """Everything there is to say about one node."""
         name = node.metadata.name
-        refused = self._refuse(node)
-        if refused is not None:
-            code, reason = refused
-            summary = _short(code, reason)
-            notes = () if summary == reason else (reason,)
-            return NodeExplanation(node=name, fits=False, code=code, summary=summary, notes=notes)
-        claims = self._planner.claims_on(node)
-        assert not isinstance(claims, Refusal)
-        found = explain_node(self._subject(claims)[0], node)
+        asked = self._asked(node)
+        if isinstance(asked, _Refused):
+            notes: tuple[str, ...] = () if asked.summary == asked.reason else (asked.reason,)
+            return NodeExplanation(node=name, fits=False, code=asked.code, summary=asked.summary, notes=notes)
+        found = explain_node(self._subject(asked)[0], node)
         outcome = self._outcome(node)
         if isinstance(outcome, PodPlan):
             return attrs.evolve(found, fits=True, code="", summary="", conflict=None, chosen=_chosen(outcome))
@@ -82,25 +76,34 @@ class PodReasons:
             failure = failure_of(outcome)
             return attrs.evolve(found, fits=False, code=failure.code, summary=title(failure.code), failure=failure)
         if found.fits:
-            summary = _short("node-resources", outcome.reason)
-            return attrs.evolve(
-                found, fits=False, code="node-resources", summary=summary, notes=(*found.notes, outcome.reason)
-            )
+            refused = _Refused("node-resources", outcome.reason)
+            notes = (*found.notes, outcome.reason, self._which_answers(name))
+            return attrs.evolve(found, fits=False, code=refused.code, summary=refused.summary, notes=notes)
         return found
 
-    def _refuse(self, node: Node) -> tuple[str, str] | None:
-        """Code and words, if the pod does not fit on a node whatever its devices."""
+    def _which_answers(self, node: str) -> str:
+        """Which answers of the search were judged by the resources that their devices take (KEP-5517)."""
+        if self._node_resources == "search":
+            return "no answer of the search takes little enough of the node's resources"
+        other = PodPlanner(self._allocator, self._pod, node_resources="search")
+        try:
+            fits = isinstance(other.on_node(node), PodPlan)
+        except (AllocationError, BudgetExceeded):
+            fits = False
+        would = "other devices would fit" if fits else "no other devices are known to fit either"
+        return f'only the first answer of the search was judged, as Kubernetes does; {would} (node_resources="search")'
+
+    def _asked(self, node: Node) -> tuple[ResourceClaim, ...] | _Refused:
+        """The claims of the pod on a node, or why it does not fit there whatever its devices."""
         if self._refused is not None:
-            return "claim-unusable", self._refused.reason
-        fault = placement_fault(self._pod, node)
-        if fault is not None:
-            return "placement", fault
+            return _Refused("claim-unusable", self._refused.reason)
         claims = self._planner.claims_on(node)
         if isinstance(claims, Refusal):
-            return "node-resources", claims.reason
+            code = "node-resources" if placement_fault(self._pod, node) is None else "placement"
+            return _Refused(code, claims.reason)
         if not node_supports(node, claims):
-            return "node-operations", "a device that is allocated needs DRAOptionalNodeOperations on the node"
-        return None
+            return _Refused("node-operations", "a device that is allocated needs DRAOptionalNodeOperations on the node")
+        return claims
 
     def _outcome(self, node: Node) -> PodPlan | Refusal | AllocationError:
         try:
@@ -118,11 +121,20 @@ class PodReasons:
         return found
 
 
-def _short(code: str, reason: str) -> str:
-    if code != "node-resources":
-        return reason
-    resource, colon, _ = reason.partition(":")
-    return f"too little {resource} is left on the node" if colon else reason
+@attrs.frozen
+class _Refused:
+    """Why a pod does not fit on a node whatever its devices."""
+
+    code: str
+    reason: str
+
+    @property
+    def summary(self) -> str:
+        """The reason without amounts, so that nodes can share it."""
+        resource, colon, _ = self.reason.partition(":")
+        if self.code != "node-resources" or not colon:
+            return self.reason
+        return f"too little {resource} is left on the node"
 
 
 def _chosen(plan: PodPlan) -> tuple[Chosen, ...]:

@@ -71,6 +71,41 @@ def test_over_all_nodes_it_says_what_it_says_of_each(scenario: Scenario) -> None
     check_text(found)
 
 
+@given(clusters(gates=True))
+def test_a_pod_with_the_claims_fits_exactly_when_it_can_be_planned(scenario: Scenario) -> None:
+    alloc = allocator(scenario)
+    entries = tuple(
+        api.PodResourceClaim(name=f"c{number}", resource_claim_name=claim.metadata.name)
+        for number, claim in enumerate(scenario.claims)
+    )
+    pod = api.Pod(
+        metadata=api.ObjectMeta(name="p", namespace="default"),
+        spec=api.PodSpec(resource_claims=entries, containers=(api.Container(name="main"),)),
+    )
+    alloc.cluster.upsert(*scenario.claims, pod)
+    fitting = []
+    for node in scenario.nodes:
+        name = node.metadata.name
+        found = alloc.explain(pod="default/p", node=name)
+        try:
+            plan = alloc.allocate_pod("default/p", name)
+        except AllocationError as error:
+            plan = None
+            kind = error.kind
+            assert found.failure is not None
+        else:
+            kind = ""
+        assert (found.failure.code if found.failure is not None else "") == kind
+        assert found.fits == (plan is not None)
+        if plan is not None:
+            fitting.append(name)
+    event(f"{len(fitting)} of {len(scenario.nodes)}")
+    everywhere_found = alloc.explain(pod="default/p")
+    if everywhere_found.failure is None:
+        assert list(everywhere_found.fitting) == fitting
+        check_text(everywhere_found)
+
+
 def check_text(found: Explanation) -> None:
     """The text names the code, and its lines keep to the width unless a single word is longer."""
     text = found.text(80)

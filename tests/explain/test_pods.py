@@ -95,3 +95,52 @@ def test_claims_or_a_pod_not_both() -> None:
         alloc.explain(pod="default/q")
     with pytest.raises(dra.DraError, match="no node 'z'"):
         alloc.explain(pod="default/p", node="z")
+
+
+MAPPED = """
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: gpus-a}
+spec:
+  driver: gpu.example.com
+  nodeName: a
+  pool: {name: a, generation: 1, resourceSliceCount: 1}
+  devices:
+  - name: greedy
+    nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: 20}}}
+  - name: modest
+    nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: 2}}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: two, namespace: default}
+spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}}
+"""
+
+
+def test_the_first_answer_takes_too_much_of_the_node_and_another_would_not() -> None:
+    alloc = dra.Allocator(cluster(NODES, MAPPED, pod("p")), dra.Features.all())
+    assert alloc.allocate_pod("default/p", "a") is None
+    found = alloc.explain(pod="default/p", node="a")
+    assert not found.fits
+    assert found.code == "node-resources"
+    assert found.only is not None
+    assert found.only.summary == "too little cpu is left on the node"
+    assert found.only.notes == (
+        "cpu: the pod takes 21, the node has 8",
+        "only the first answer of the search was judged, as Kubernetes does; other devices would fit "
+        '(node_resources="search")',
+    )
+    searched = alloc.explain(pod="default/p", node="a", node_resources="search")
+    assert searched.fits
+    assert searched.only is not None
+    assert [each.device for each in searched.only.chosen] == ["gpu.example.com/a/modest"]
+    over_all = alloc.explain(pod="default/p")
+    assert {group.code: group.nodes for group in over_all.groups} == {
+        "node-resources": ("a",),
+        "no-devices": ("b", "c"),
+    }
