@@ -70,11 +70,15 @@ class Allocator:
         self.cluster = cluster
         self.features = features if features is not None else Features()
         self.budget = budget if budget is not None else Budget()
-        self._share_ids = share_ids or (lambda: str(uuid.uuid4()))
-        self._clock = clock or (lambda: datetime.now(UTC))
+        self._share_ids = share_ids or _random_share_id
+        self._clock = clock or _now
         self._suffixes = suffixes or _random_suffix
         # A scheduler asks for the same claims node by node: what they ask for is looked up once.
         self._last_ask: tuple[int, Cluster, tuple[ResourceClaim, ...], Ask] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickles hold no compiled questions. Sources that were given must be picklable themselves."""
+        return {**vars(self), "_last_ask": None}
 
     # Public questions
 
@@ -362,7 +366,7 @@ class Allocator:
     def _ask(self, claims: Any) -> Ask:
         found = self._claims(claims)
         last = self._last_ask
-        if last is not None and last[0] == self.cluster.version and last[1] is self.cluster and _same(last[2], found):
+        if last is not None and last[0] == self.cluster._edits and last[1] is self.cluster and _same(last[2], found):
             return last[3]
         cluster = self.cluster
         strangers = [
@@ -379,7 +383,7 @@ class Allocator:
         if question is not None and question.tables.any_privileged:
             check_admin_access(pending, cluster)
         ask = Ask(found, pending, question, cluster.inventory(self.features))
-        self._last_ask = self.cluster.version, self.cluster, found, ask
+        self._last_ask = self.cluster._edits, self.cluster, found, ask
         return ask
 
     def _claims(self, claims: Any) -> tuple[ResourceClaim, ...]:
@@ -490,6 +494,14 @@ class Allocator:
 
 def _same(known: tuple[ResourceClaim, ...], given: tuple[ResourceClaim, ...]) -> bool:
     return len(known) == len(given) and all(map(is_, known, given))
+
+
+def _random_share_id() -> str:
+    return str(uuid.uuid4())
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _random_suffix() -> str:

@@ -91,6 +91,8 @@ class Cluster:
         self._history: deque[tuple[str, str, Any]] = deque(maxlen=HISTORY)
         self._listeners: list[Listener] = []
         self._version = 0
+        #: Changes ever made, those taken back and the taking back included: unlike the version it never returns.
+        self._edits = 0
 
     @classmethod
     def from_objects(cls, objects: Iterable[Any]) -> Self:
@@ -314,6 +316,7 @@ class Cluster:
         other._history = deque(maxlen=HISTORY)
         other._listeners = []
         other._version = self._version
+        other._edits = self._edits
         return other
 
     def __enter__(self) -> Self:
@@ -458,6 +461,7 @@ class Cluster:
 
     def _changed(self, kind: str, key: str, old: Any, new: Any) -> None:
         self._version += 1
+        self._edits += 1
         self._history.append((kind, key, old))
         update = _UPDATES.get(kind)
         if update is not None:

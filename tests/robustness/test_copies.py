@@ -27,7 +27,11 @@ def copies(value: Any) -> list[Any]:
 
 
 def example_objects() -> list[Any]:
-    return [*dra.load(*(str(path) for path in sorted(ROOT.glob("examples/*/*.yaml")) if path.parent.name != "lint"))]
+    return [
+        *dra.load(
+            *(str(path) for path in sorted(ROOT.glob("examples/*/*.yaml")) if path.parent.name not in ("lint", "sweep"))
+        )
+    ]
 
 
 @pytest.mark.parametrize("item", example_objects(), ids=lambda item: f"{item.kind}-{item.metadata.name}")
@@ -127,3 +131,13 @@ def test_clusters_with_their_forks() -> None:
         assert dra.Allocator(other).feasible_nodes(later) == expected
         other.delete("ResourceSlice", other.slices()[0].metadata.name)
     assert allocator.feasible_nodes(later) == expected
+
+
+def test_allocators_with_their_clusters() -> None:
+    work = workloads.fleet(4)
+    allocator = dra.Allocator(dra.Cluster.from_objects(work.objects), dra.Features.all(), budget=dra.Budget(timeout=9))
+    expected = allocator.feasible_nodes(work.claims)
+    for other in copies(allocator):
+        assert (other.features, other.budget) == (allocator.features, allocator.budget)
+        assert other.feasible_nodes(work.claims) == expected
+        assert other.allocate(work.claims, node=expected[0]) == allocator.allocate(work.claims, node=expected[0])
