@@ -265,8 +265,8 @@ class PendingQueue:
         while (entry := self._first(self._backoff, _BACKOFF)) is not None and entry.ready <= now:
             heapq.heappop(self._backoff)
             self._activate(entry)
-        for key in list(self._unschedulable):
-            entry = self._entries[key]
+        while (oldest := next(iter(self._unschedulable), None)) is not None:
+            entry = self._entries[oldest]
             if entry.since + self._flush_after > now:
                 break
             self._wake(entry)

@@ -269,14 +269,44 @@ def freed(helped: Helped, table: PoolTable | None, names: Iterable[str]) -> None
                 helped.better(helped.judge.row(table, number), admin=False)
 
 
-def taken(helped: Helped, table: PoolTable | None, names: Iterable[str]) -> None:
-    """Devices of a pool came into use: a device in use is not looked at, so that it is no error any more."""
+def taken(
+    helped: Helped, table: PoolTable | None, names: Iterable[str], claim: str, holdings: Mapping[str, Holding]
+) -> None:
+    """Devices of a pool came into use by a claim: one in use is not looked at, so that it is no error any more."""
     if table is None or table.fault:
         return
+    names = list(names)
+    now = {**holdings, **{name: Holding(shares=((claim, "", ()),)) for name in names if name not in holdings}}
     for name in names:
         number = table.index.get(name)
-        if number is not None:
-            helped.broken(helped.judge.row(table, number))
+        if number is None:
+            continue
+        row = helped.judge.row(table, number)
+        helped.broken(row)
+        if table.sets and row.device.allow_multiple_allocations and _is_overdrawn(table, number, claim, now):
+            helped.better(row, admin=False)
+
+
+def _is_overdrawn(table: PoolTable, number: int, claim: str, holdings: Mapping[str, Holding]) -> bool:
+    """Whether a claim is the first to hold a device that nobody could be given.
+
+    A shared device is charged for its counters once. If its holder was given it regardless of what is left of them, it
+    lends to all others what they could not have had.
+    """
+    if not table.draws[number] or holdings[table.devices[number].name].claims() != (claim,):
+        return False
+    state = compile_state(table, holdings)
+    return (
+        bool(state.vanished)
+        or any(state.remaining[column] < 0 for column, _ in table.draws[number])
+        or any(_at_odds(state.members, place) for place, _ in table.memberships[number])
+    )
+
+
+def _at_odds(members: Iterable[tuple[int, tuple[str, ...]]], place: int) -> bool:
+    """Whether the devices in use of a counter set have no compatibility group in common."""
+    groups = [frozenset(names) for number, names in members if number == place]
+    return any(groups) and not frozenset.intersection(*groups)
 
 
 # Nodes

@@ -218,12 +218,13 @@ class RequeueIndex:
         before, after = _held(old), _held(new)
         if before or after:
             gone, fresh = _by_pool(before, after), _by_pool(after, before)
+            key = event.key
 
             def look(helped: Helped, inventory: Inventory) -> None:
                 for pool, names in gone.items():
                     freed(helped, inventory.table(pool), names)
                 for pool, names in fresh.items():
-                    taken(helped, inventory.table(pool), names)
+                    taken(helped, inventory.table(pool), names, key, self.cluster.holdings(pool))
 
             found = self._helped(look, keys)
         else:

@@ -86,10 +86,13 @@ def template(name: str, *requests: DeviceRequest) -> ResourceClaimTemplate:
     return ResourceClaimTemplate(metadata=metadata, spec=ResourceClaimTemplateSpec(spec=spec(*requests)))
 
 
-def holding(item: ResourceClaim, *devices: str, pool: str = "pool", driver: str = GPU, on: str = "") -> ResourceClaim:
+def holding(
+    item: ResourceClaim, *devices: str, pool: str = "pool", driver: str = GPU, on: str = "", share: str | None = None
+) -> ResourceClaim:
     """The claim with devices."""
     results = tuple(
-        DeviceRequestAllocationResult(request="r", driver=driver, pool=pool, device=device) for device in devices
+        DeviceRequestAllocationResult(request="r", driver=driver, pool=pool, device=device, share_id=share)
+        for device in devices
     )
     only = None
     if on:

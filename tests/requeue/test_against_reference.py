@@ -11,8 +11,9 @@ from dra_alloc.testing.strategies import Knobs
 from tests.requeue.reference import is_deallocated, queues, selects
 from tests.requeue.worlds import World, change, make, worlds
 
-#: Without errors and requests for all devices: to those the hints are deaf, and pods that could run would not be tried.
-SOUND = Knobs(broken=False, all_mode=False, skip_node_operations=False)
+#: Without errors, requests for all devices, and claims that hold what no scheduler would have given them: to those the
+#: hints are deaf, and pods that could run would not be tried.
+SOUND = Knobs(broken=False, all_mode=False, allocated=False, skip_node_operations=False)
 
 EVENTS = 12
 

@@ -191,6 +191,20 @@ class TestClaims:
         )
         assert happens(index, "updated", claim("other"), held) == ["default/large"]
 
+    def test_a_share_that_nobody_could_be_given_lends_to_others(self) -> None:
+        """Its counters are overdrawn, and a shared device is charged once."""
+        draws = DeviceCounterConsumption(counter_set="s", counters={"c": Counter(value=Quantity.parse("2"))})
+        sets = (CounterSet(name="s", counters={"c": Counter(value=Quantity.parse("1"))}),)
+        shared = device("d", consumes_counters=(draws,), allow_multiple_allocations=True)
+        index = index_of(
+            slice_of(name="counters", count=2, shared_counters=sets),
+            slice_of(shared, count=2),
+            claim("x"),
+            pods=(pod("a", "x"),),
+        )
+        assert happens(index, "added", holding(claim("other"), "d", share="1")) == ["default/a"]
+        assert happens(index, "added", holding(claim("another"), "d", share="2")) == []
+
     def test_admin_access_neither_frees_nor_waits_for_the_free(self) -> None:
         held = holding(claim("other"), "d")
         index = index_of(held, claim("a", request(admin_access=True)), slice_of(device("d")), pods=(pod("a", "a"),))

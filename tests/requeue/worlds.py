@@ -214,6 +214,8 @@ def _claim_added(draw: st.DrawFn, world: World) -> dra.Event | None:
     missing = [key for key in world.claim_names() if world.cluster.get("ResourceClaim", key) is None]
     if missing:
         return dra.Event("added", draw(claims(draw(st.sampled_from(missing)).partition("/")[2], world.knobs)))
+    if not world.knobs.allocated:
+        return None
     world.next_number += 1
     number = world.next_number
     held: ResourceClaim = draw(allocated_claims(world.cluster.slices(), "holder-9", world.knobs))
