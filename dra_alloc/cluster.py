@@ -147,9 +147,15 @@ class Cluster:
         return cluster_status(self)._repr_html_()
 
     def get(self, kind: str, key: str) -> Any | None:
-        """The object of a kind with the key `namespace/name` (or the name), or None."""
+        """The object of a kind with the key `namespace/name` (or the name), or None.
+
+        An object without a namespace is in `default`, as for kubectl, and found under both keys.
+        """
         objects = self._objects.get(kind)
-        return None if objects is None else objects.get(key)
+        if objects is None:
+            return None
+        found = objects.get(key)
+        return objects.get(_other_key(key)) if found is None else found
 
     def objects(self, kind: str) -> list[Any]:
         """All objects of a kind, in the order in which they came."""
@@ -228,9 +234,10 @@ class Cluster:
     def delete(self, item: Any, key: str | None = None) -> None:
         """Remove an object: `delete(obj)` or `delete("ResourceSlice", name)`. Raises KeyError if it is not there."""
         kind, name = (item, key) if key is not None else _identity(_model(item))
-        if self.get(kind, name) is None:
+        known = self.get(kind, name)
+        if known is None:
             raise KeyError(f"there is no {kind} {name}")
-        self._remove(kind, name)
+        self._remove(*_identity(known))
 
     def commit(self, *parts: Any) -> None:
         """Write allocations into their claims: `commit(claim, result)`, or `commit([(claim, result), …])`.
@@ -745,6 +752,12 @@ def _allocation(result: Any) -> AllocationResult:
 
 def _identity(item: Any) -> tuple[str, str]:
     return item.kind, item.metadata.key
+
+
+def _other_key(key: str) -> str:
+    """The key of the same object written with, or without, the namespace `default`."""
+    namespace, slash, name = key.rpartition("/")
+    return f"default/{name}" if not slash else name if namespace == "default" else key
 
 
 def _pool_key(item: ResourceSlice) -> PoolKey:

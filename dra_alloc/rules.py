@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dra_alloc.gates import Features
 
 __all__ = [
+    "BLOCKING_EFFECTS",
     "AttributeValues",
     "attribute_values",
     "capacity_fault",
@@ -28,6 +29,9 @@ __all__ = [
     "tolerated",
     "tolerates",
 ]
+
+#: Effects that keep a device from requests which do not tolerate the taint; `None` and unknown effects do not.
+BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 
 _WHOLE = 10**9
 
@@ -42,13 +46,15 @@ def qualified(name: str, driver: str) -> str:
 
 def tolerated(taint: DeviceTaint, tolerations: Sequence[DeviceToleration]) -> bool:
     """Whether a taint does not keep a request from a device (KEP-5055): it is information only, or tolerated."""
-    return taint.effect not in ("NoSchedule", "NoExecute") or any(
-        tolerates(toleration, taint) for toleration in tolerations
-    )
+    return taint.effect not in BLOCKING_EFFECTS or any(tolerates(toleration, taint) for toleration in tolerations)
 
 
 def tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
-    """Whether a toleration matches a taint. `tolerationSeconds` plays no part in it."""
+    """Whether a toleration matches a taint (KEP-5055): effect, then key (empty: any), then operator.
+
+    `Equal`, the default, compares values (absent is empty); `Exists` takes every value; another operator matches
+    nothing. `tolerationSeconds` is not looked at.
+    """
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:

@@ -8,6 +8,7 @@ import click
 
 from dra_alloc.cli._input import features_options, input_options
 from dra_alloc.cli._output import console, emit, new_table, output_option
+from dra_alloc.features._objects import key_of
 from dra_alloc.gates import Features
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def command(objects: list[Any], pod_name: str | None, features: Features, output
 
     cluster = Cluster.from_objects(objects)
     wanted = pod_name if pod_name is None or "/" in pod_name else f"default/{pod_name}"
-    pods = [pod for pod in cluster.pods() if (pod.spec.node_name if wanted is None else _key(pod) == wanted)]
+    pods = [pod for pod in cluster.pods() if (pod.spec.node_name if wanted is None else key_of(pod.metadata) == wanted)]
     if wanted is not None and not pods:
         raise click.BadParameter(f"there is no Pod {wanted} in the input", param_hint="--pod")
     claims = cluster.claims()
@@ -51,10 +52,6 @@ def command(objects: list[Any], pod_name: str | None, features: Features, output
     else:
         click.echo("No pod on a node has claims.")
     return 0
-
-
-def _key(pod: Pod) -> str:
-    return f"{pod.metadata.namespace or 'default'}/{pod.metadata.name}"
 
 
 def _form(pod: Pod, item: NodeCalls) -> dict[str, Any]:

@@ -6,11 +6,30 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
-from dra_alloc.api import DeviceTaintRule, Node, ObjectMeta, Pod, ResourceClaim, ResourceSlice
+from dra_alloc.api import (
+    DeviceTaintRule,
+    KubernetesObject,
+    Node,
+    ObjectMeta,
+    OwnerReference,
+    Pod,
+    ResourceClaim,
+    ResourceSlice,
+)
 from dra_alloc.codec.validation import Problem
 from dra_alloc.errors import AllocationError, ValidationError
 
-__all__ = ["ClusterObjects", "DeviceId", "aware", "gate_off", "key_of", "newest_slices", "refused"]
+__all__ = [
+    "ClusterObjects",
+    "DeviceId",
+    "aware",
+    "controlled_by",
+    "gate_off",
+    "key_in",
+    "key_of",
+    "newest_slices",
+    "refused",
+]
 
 
 class DeviceId(NamedTuple):
@@ -49,7 +68,24 @@ def newest_slices(slices: Iterable[ResourceSlice]) -> dict[tuple[str, str], list
 
 def key_of(metadata: ObjectMeta) -> str:
     """`namespace/name` of a namespaced object; without a namespace it is in `default`, as for kubectl."""
-    return f"{metadata.namespace or 'default'}/{metadata.name}"
+    return key_in(metadata.namespace, metadata.name)
+
+
+def key_in(namespace: str, name: str) -> str:
+    """`namespace/name`; no namespace means `default`, as for kubectl."""
+    return f"{namespace or 'default'}/{name}"
+
+
+def controlled_by(owner: KubernetesObject) -> OwnerReference:
+    """The entry of `metadata.ownerReferences` in what a controller makes for an object."""
+    return OwnerReference(
+        api_version=owner.api_version,
+        kind=owner.kind,
+        name=owner.metadata.name,
+        uid=owner.metadata.uid or "",
+        controller=True,
+        block_owner_deletion=True,
+    )
 
 
 def aware(now: datetime) -> datetime:

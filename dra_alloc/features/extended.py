@@ -20,12 +20,12 @@ from dra_alloc.api import (
     ExactDeviceRequest,
     Node,
     ObjectMeta,
-    OwnerReference,
     Pod,
     Quantity,
     ResourceClaim,
     ResourceClaimSpec,
 )
+from dra_alloc.features._objects import controlled_by
 from dra_alloc.features.noderesources import Amounts, Refusal, aggregate, effective_requests
 from dra_alloc.gates import Features
 
@@ -185,16 +185,7 @@ def build_claim(pod: Pod, served: Mapping[str, DeviceClass]) -> ExtendedClaim:
         namespace=pod.metadata.namespace,
         generate_name=f"{pod.metadata.name}-extended-resources-",
         annotations={ANNOTATION: "true"},
-        owner_references=(
-            OwnerReference(
-                api_version="v1",
-                kind="Pod",
-                name=pod.metadata.name,
-                uid=pod.metadata.uid or "",
-                controller=True,
-                block_owner_deletion=True,
-            ),
-        ),
+        owner_references=(controlled_by(pod),),
     )
     spec = ResourceClaimSpec(devices=DeviceClaim(requests=tuple(sorted(requests, key=lambda request: request.name))))
     return ExtendedClaim(ResourceClaim(metadata=metadata, spec=spec), tuple(mappings))

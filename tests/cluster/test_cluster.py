@@ -58,6 +58,17 @@ def test_dicts_are_objects_too(cluster: dra.Cluster) -> None:
     assert cluster.node_names() == ("node-0",)
 
 
+def test_an_object_without_namespace_is_in_default(cluster: dra.Cluster) -> None:
+    bare = attrs.evolve(ONE, metadata=api.ObjectMeta(name="bare"))
+    cluster.upsert(bare)
+    assert cluster.get("ResourceClaim", "bare") == cluster.get("ResourceClaim", "default/bare") == bare
+    assert cluster.get("ResourceClaim", "elsewhere/bare") is None
+    assert cluster.get("ResourceClaim", "one") == ONE
+    assert devices(cluster, "default/bare") == devices(cluster, "bare") == ["gpu-0"]
+    cluster.delete("ResourceClaim", "default/bare")
+    assert cluster.get("ResourceClaim", "bare") is None
+
+
 def test_of_two_objects_with_one_key_the_later_counts() -> None:
     cluster = dra.Cluster.from_objects([gpus("gpu-0"), gpus("gpu-1")])
     assert [device.name for item in cluster.slices() for device in item.spec.devices] == ["gpu-1"]

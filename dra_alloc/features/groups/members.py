@@ -9,9 +9,8 @@ import attrs
 
 from dra_alloc.api import Node, Pod, PodGroup
 from dra_alloc.errors import DraError
-from dra_alloc.features._objects import key_of, refused
+from dra_alloc.features._objects import key_in, key_of, refused
 from dra_alloc.features.noderesources import is_finished
-from dra_alloc.features.pods.claims import find
 from dra_alloc.features.pods.planner import pod_of
 
 if TYPE_CHECKING:
@@ -56,8 +55,7 @@ def known_group(cluster: Cluster, group: Any) -> PodGroup:
         if not isinstance(model, PodGroup):
             raise DraError(f"a PodGroup or several pods are needed here, not a {model.kind}")
         key = key_of(model.metadata)
-    namespace, _, name = key.rpartition("/")
-    found: PodGroup | None = find(cluster, "PodGroup", namespace, name)
+    found: PodGroup | None = cluster.get("PodGroup", key)
     if found is None:
         raise DraError(f"there is no PodGroup {key!r} in the cluster; groups are named namespace/name")
     return found
@@ -73,7 +71,7 @@ def group_of(pod: Pod, cluster: Cluster) -> PodGroup | None:
     reference = pod.spec.scheduling_group
     if reference is None or not reference.pod_group_name:
         return None
-    found: PodGroup | None = find(cluster, "PodGroup", pod.metadata.namespace, reference.pod_group_name)
+    found: PodGroup | None = cluster.get("PodGroup", key_in(pod.metadata.namespace, reference.pod_group_name))
     return found
 
 

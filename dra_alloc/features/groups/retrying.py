@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from dra_alloc.api import ResourceClaim
+from dra_alloc.features._objects import key_in
 from dra_alloc.features.binding import deallocate
 from dra_alloc.features.groups.members import known_group, pods_of
-from dra_alloc.features.pods.claims import GROUP_API, find
+from dra_alloc.features.pods.claims import GROUP_API
 from dra_alloc.features.pods.plan import FINALIZER
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def group_retry(cluster: Cluster, group: Any) -> tuple[ResourceClaim, ...]:
         names += [each.resource_claim_name for each in known.status.resource_claim_statuses if each.resource_claim_name]
     found: dict[str, ResourceClaim] = {}
     for name in names:
-        claim: ResourceClaim | None = find(cluster, "ResourceClaim", known.metadata.namespace, name)
+        claim: ResourceClaim | None = cluster.get("ResourceClaim", key_in(known.metadata.namespace, name))
         if claim is None or claim.status is None or claim.status.allocation is None:
             continue
         own = (GROUP_API, "podgroups", known.metadata.name)

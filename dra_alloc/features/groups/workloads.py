@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dra_alloc.api import (
     ObjectMeta,
-    OwnerReference,
     PodGroup,
     PodGroupSpec,
     PodGroupTemplate,
     Workload,
     WorkloadReference,
 )
-from dra_alloc.features._objects import key_of, refused
+from dra_alloc.features._objects import controlled_by, key_of, refused
 
 __all__ = ["make_pod_groups"]
 
@@ -34,19 +33,11 @@ def make_pod_groups(workload: Workload) -> tuple[PodGroup, ...]:
 
 
 def _group(workload: Workload, template: PodGroupTemplate) -> PodGroup:
-    owner = OwnerReference(
-        api_version=workload.api_version,
-        kind=workload.kind,
-        name=workload.metadata.name,
-        uid=workload.metadata.uid or "",
-        controller=True,
-        block_owner_deletion=True,
-    )
     return PodGroup(
         metadata=ObjectMeta(
             name=f"{workload.metadata.name}-{template.name}",
             namespace=workload.metadata.namespace,
-            owner_references=(owner,),
+            owner_references=(controlled_by(workload),),
         ),
         spec=PodGroupSpec(
             scheduling_policy=template.scheduling_policy,

@@ -8,13 +8,12 @@ from __future__ import annotations
 import random
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
 from dra_alloc.api import (
     ObjectMeta,
-    OwnerReference,
     Pod,
     PodGroup,
     PodGroupResourceClaim,
@@ -28,7 +27,7 @@ from dra_alloc.api import (
     ResourceClaimTemplate,
 )
 from dra_alloc.features._consumers import controlled
-from dra_alloc.features._objects import gate_off, key_of, refused
+from dra_alloc.features._objects import controlled_by, gate_off, key_in, key_of, refused
 
 if TYPE_CHECKING:
     from dra_alloc.cluster import Cluster
@@ -39,7 +38,6 @@ __all__ = [
     "PodClaim",
     "ResolvedPod",
     "consumer_of",
-    "find",
     "generated_name",
     "group_claim_of",
     "identified",
@@ -131,14 +129,6 @@ def consumer_of(item: Pod | PodGroup) -> ResourceClaimConsumerReference:
     return ResourceClaimConsumerReference(
         api_group=GROUP_API, resource="podgroups", name=item.metadata.name, uid=item.metadata.uid
     )
-
-
-def find(cluster: Cluster, kind: str, namespace: str, name: str) -> Any | None:
-    """An object of a namespace; no namespace means `default`, and the other way round."""
-    found = cluster.get(kind, f"{namespace}/{name}" if namespace else name)
-    if found is None and namespace in ("", "default"):
-        found = cluster.get(kind, name if namespace else f"default/{name}")
-    return found
 
 
 def resolve(pod: Pod, cluster: Cluster, features: Features, suffix: Callable[[], str]) -> ResolvedPod:
@@ -240,7 +230,7 @@ def _group(pod: Pod, cluster: Cluster, features: Features) -> PodGroup | None:
     reference = pod.spec.scheduling_group
     if reference is None or not reference.pod_group_name or not pod.spec.resource_claims:
         return None
-    group: PodGroup | None = find(cluster, "PodGroup", pod.metadata.namespace, reference.pod_group_name)
+    group: PodGroup | None = cluster.get("PodGroup", key_in(pod.metadata.namespace, reference.pod_group_name))
     if group is None and features.DRAWorkloadResourceClaims:
         raise refused(
             f"Pod {key_of(pod.metadata)}: spec.schedulingGroup.podGroupName",
@@ -263,7 +253,7 @@ def _recorded_by_group(owner: Pod | PodGroup, name: str) -> str | None:
 
 
 def _existing(cluster: Cluster, user: Pod | PodGroup, name: str, path: str) -> ResourceClaim:
-    claim: ResourceClaim | None = find(cluster, "ResourceClaim", user.metadata.namespace, name)
+    claim: ResourceClaim | None = cluster.get("ResourceClaim", key_in(user.metadata.namespace, name))
     if claim is None:
         namespace = user.metadata.namespace or "default"
         raise refused(path, f"there is no ResourceClaim {namespace}/{name}", "add the object to the cluster")
@@ -279,11 +269,12 @@ def _instance(
         if claim.metadata.annotations.get(CLAIM_NAME_ANNOTATION) == name:
             return PodClaim(name, claim, consumer_of(owner))
     namespace = owner.metadata.namespace
-    found: ResourceClaimTemplate | None = find(cluster, "ResourceClaimTemplate", namespace, template)
+    key = key_in(namespace, template)
+    found: ResourceClaimTemplate | None = cluster.get("ResourceClaimTemplate", key)
     if found is None:
         raise refused(
             path,
-            f"there is no ResourceClaimTemplate {namespace or 'default'}/{template}",
+            f"there is no ResourceClaimTemplate {key}",
             "add the object to the cluster",
         )
     wanted = found.spec.metadata
@@ -293,16 +284,7 @@ def _instance(
         namespace=namespace,
         labels=wanted.labels,
         annotations={**wanted.annotations, CLAIM_NAME_ANNOTATION: name},
-        owner_references=(
-            OwnerReference(
-                api_version=owner.api_version,
-                kind=owner.kind,
-                name=owner.metadata.name,
-                uid=owner.metadata.uid,
-                controller=True,
-                block_owner_deletion=True,
-            ),
-        ),
+        owner_references=(controlled_by(owner),),
     )
     return PodClaim(name, ResourceClaim(metadata=metadata, spec=found.spec.spec), consumer_of(owner), made=True)
 

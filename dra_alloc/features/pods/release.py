@@ -10,9 +10,10 @@ import attrs
 from dra_alloc.api import Pod, PodGroup, ResourceClaim, ResourceClaimConsumerReference
 from dra_alloc.errors import Conflict
 from dra_alloc.features._consumers import refers_to
+from dra_alloc.features._objects import key_in, key_of
 from dra_alloc.features.binding import deallocate
 from dra_alloc.features.noderesources import is_finished
-from dra_alloc.features.pods.claims import GROUP_API, find, identified
+from dra_alloc.features.pods.claims import GROUP_API, identified
 from dra_alloc.features.pods.plan import FINALIZER
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ Consequences = tuple[list[ResourceClaim], list[tuple[str, str]]]
 
 def ended(cluster: Cluster, item: Pod | PodGroup) -> Consequences:
     """What changes when a pod or a group has ended; see `Cluster.release`. Raises Conflict for a group in use."""
-    known = find(cluster, item.kind, item.metadata.namespace, item.metadata.name)
+    known = cluster.get(item.kind, key_of(item.metadata))
     if isinstance(item, Pod):
         return _pod_ended(cluster, known or item, known)
     return _group_ended(cluster, known or item, known)
@@ -83,7 +84,7 @@ def _given_up(
     found = {claim.metadata.key: claim for claim in cluster.claims_owned_by(uid or "")}
     owned = set(found)
     for name in sorted(names):
-        claim = find(cluster, "ResourceClaim", user.metadata.namespace, name)
+        claim = cluster.get("ResourceClaim", key_in(user.metadata.namespace, name))
         if claim is not None:
             found[claim.metadata.key] = claim
     changed: list[ResourceClaim] = []

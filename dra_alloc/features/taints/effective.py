@@ -11,11 +11,9 @@ import attrs
 from dra_alloc.api import DeviceTaint, DeviceTaintRule, DeviceTaintSelector, DeviceToleration, ResourceSlice
 from dra_alloc.features._objects import DeviceId, newest_slices
 from dra_alloc.gates import Features
+from dra_alloc.rules import BLOCKING_EFFECTS, tolerated, tolerates
 
 __all__ = ["BLOCKING_EFFECTS", "DeviceTaints", "EffectiveTaint", "describe", "selects", "tolerates", "untolerated"]
-
-#: Effects that keep a device from requests which do not tolerate the taint; `None` and unknown effects do not.
-BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 
 
 @attrs.frozen
@@ -53,21 +51,6 @@ def describe(taint: DeviceTaint) -> str:
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
-def tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
-    """Whether a toleration matches a taint: effect, then key (empty: any), then operator.
-
-    `Equal`, the default, compares values (absent is empty); `Exists` takes every value; another operator matches
-    nothing. `tolerationSeconds` is not looked at.
-    """
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator == "Exists":
-        return True
-    return toleration.operator in (None, "", "Equal") and (toleration.value or "") == (taint.value or "")
-
-
 def selects(selector: DeviceTaintSelector | None, device: DeviceId) -> bool:
     """Whether a rule's `deviceSelector` selects a device: absent none, empty every one, else all given fields equal."""
     if selector is None:
@@ -80,11 +63,7 @@ def untolerated(
 ) -> tuple[EffectiveTaint, ...]:
     """The taints that keep a device from a request with these tolerations; none means it may be allocated."""
     known = tuple(tolerations)
-    return tuple(
-        item
-        for item in taints
-        if item.taint.effect in BLOCKING_EFFECTS and not any(tolerates(toleration, item.taint) for toleration in known)
-    )
+    return tuple(item for item in taints if not tolerated(item.taint, known))
 
 
 class DeviceTaints:
