@@ -21,7 +21,7 @@ from dra_alloc.cel.values import (
     size_of,
 )
 
-__all__ = ["CHARGED_BEFORE", "LIMIT", "LIST", "MAP", "call_cost"]
+__all__ = ["CHARGED_BEFORE", "LIMIT", "LIST", "MAP", "TEXT_ORDERS", "call_cost"]
 
 #: `CELSelectorExpressionMaxCost` of the API: what one evaluation may cost.
 LIMIT: Final = 1_000_000
@@ -32,6 +32,11 @@ MAP: Final = 30
 #: A tenth of a unit for a character that is looked at, a quarter for one of a pattern.
 PER_CHARACTER: Final = 0.1
 PER_PATTERN_CHARACTER: Final = 0.25
+
+#: The overloads that order texts, which are paid by length.
+TEXT_ORDERS: Final = tuple(
+    f"{order}_{kind}" for order in ("less", "greater", "less_equals", "greater_equals") for kind in ("string", "bytes")
+)
 
 Cost = Callable[[Sequence[Any], Any], int]
 
@@ -205,14 +210,7 @@ _OVERLOADS: Final[dict[str, Cost]] = {
     ),
     "string_format": _scan_first,
     "in_list": _size_of_second,
-    **dict.fromkeys(
-        (
-            f"{order}_{kind}"
-            for order in ("less", "greater", "less_equals", "greater_equals")
-            for kind in ("string", "bytes")
-        ),
-        _compare,
-    ),
+    **dict.fromkeys(TEXT_ORDERS, _compare),
     "equals": _compare,
     "not_equals": _compare,
     "add_string": _concatenate,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from dra_alloc.cel import static
-from dra_alloc.cel.costs import LIST, MAP, PER_CHARACTER, PER_PATTERN_CHARACTER
+from dra_alloc.cel.costs import LIST, MAP, PER_CHARACTER, PER_PATTERN_CHARACTER, TEXT_ORDERS
 from dra_alloc.cel.declarations import COMPARABLE, Overload
 from dra_alloc.cel.device import MAX_DOMAIN, MAX_DRIVER, MAX_ENTRIES, MAX_NAME, MAX_VALUE
 from dra_alloc.cel.macros import ACCUMULATOR
@@ -699,14 +699,7 @@ _BUILT_IN: Final[dict[str, Callable[[_Operand | None, list[_Operand]], _Estimate
     "in_list": _in_list,
     "matches_string": _matches,
     "contains_string": _contains,
-    **dict.fromkeys(
-        (
-            f"{order}_{kind}"
-            for order in ("less", "greater", "less_equals", "greater_equals")
-            for kind in ("string", "bytes")
-        ),
-        _compare,
-    ),
+    **dict.fromkeys(TEXT_ORDERS, _compare),
     "equals": _compare,
     "not_equals": _compare,
 }

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-__all__ = ["console", "emit", "new_table", "note", "output_option", "progress"]
+__all__ = ["console", "emit", "new_table", "note", "output_forms", "output_option", "progress"]
 
 #: Columns of output that goes into a file or pipe, where no terminal says how wide it is.
 _PIPED_WIDTH = 100
@@ -22,12 +22,13 @@ Function = TypeVar("Function", bound=Callable[..., object])
 Item = TypeVar("Item")
 
 
-def output_option(function: Function) -> Function:
-    """The option `-o`, passed as `output`: "table", "json" or "yaml"."""
-    choice = click.Choice(["table", "json", "yaml"])
-    return click.option("-o", "--output", type=choice, default="table", show_default=True, help="Form of the output.")(
-        function
-    )
+def output_forms(*forms: str, text: str = "Form of the output.") -> Callable[[Function], Function]:
+    """The option `-o` with these forms, the first by default, passed as `output`."""
+    return click.option("-o", "--output", type=click.Choice(forms), default=forms[0], show_default=True, help=text)
+
+
+#: The option `-o` of most commands.
+output_option = output_forms("table", "json", "yaml")
 
 
 def console(*, stderr: bool = False) -> Console:

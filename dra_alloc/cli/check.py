@@ -13,7 +13,7 @@ import click
 from rich.text import Text
 
 from dra_alloc.cli._input import features_options, input_options
-from dra_alloc.cli._output import console, emit, note
+from dra_alloc.cli._output import console, emit, note, output_forms
 from dra_alloc.gates import Features
 
 if TYPE_CHECKING:
@@ -67,14 +67,7 @@ def _list_rules(context: click.Context, _: click.Parameter, wanted: bool) -> Non
     callback=_list_rules,
     help="List all rules and exit.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json", "yaml", "sarif"]),
-    default="table",
-    show_default=True,
-    help="Form of the output.",
-)
+@output_forms("table", "json", "yaml", "sarif")
 def command(
     objects: Loaded,
     features: Features,

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from dra_alloc.cli._input import input_options
-from dra_alloc.cli._output import emit
+from dra_alloc.cli._output import emit, output_forms
 
 __all__ = ["command"]
 
@@ -26,9 +26,7 @@ Examples:
     metavar="VERSION",
     help="Version of resource.k8s.io, such as v1beta1 (default: the newest); other groups stay as they are.",
 )
-@click.option(
-    "-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True, help="Form of the output."
-)
+@output_forms("yaml", "json")
 def command(objects: list[Any], version: str | None, output: str) -> None:
     """Write the objects in another version of the API.
 

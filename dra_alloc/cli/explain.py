@@ -9,7 +9,7 @@ import click
 from rich.text import Text
 
 from dra_alloc.cli._input import allocator_of, cluster_of, features_options, input_options, selection_options
-from dra_alloc.cli._output import console, emit, progress
+from dra_alloc.cli._output import console, emit, output_forms, progress
 from dra_alloc.cli._questions import Question, questions
 from dra_alloc.gates import Features
 
@@ -34,14 +34,7 @@ _STYLES = {"good": "bold green", "bad": "bold yellow", "head": "bold", "dim": "d
 @input_options
 @selection_options
 @features_options
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json", "yaml", "csv"]),
-    default="table",
-    show_default=True,
-    help="Form of the output.",
-)
+@output_forms("table", "json", "yaml", "csv")
 def command(
     objects: list[Any],
     claim_names: Sequence[str],

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from dra_alloc.cli._input import cluster_of, features_options, input_options
-from dra_alloc.cli._output import console, emit, new_table
+from dra_alloc.cli._output import console, emit, new_table, output_forms
 from dra_alloc.gates import Features
 
 __all__ = ["command"]
@@ -40,14 +40,7 @@ _KEYS = ("node", "driver", "pool", "type")
     help="The attribute that tells partition types apart in slices that declare none.",
 )
 @features_options
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "tree", "json", "yaml", "csv"]),
-    default="table",
-    show_default=True,
-    help="Form of the output; csv has a line for each device.",
-)
+@output_forms("table", "tree", "json", "yaml", "csv", text="Form of the output; csv has a line for each device.")
 def command(
     objects: list[Any],
     node: str | None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dra_alloc.cli._output import console, emit, new_table, note
+from dra_alloc.cli._output import console, emit, new_table, note, output_forms
 from dra_alloc.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -60,14 +60,7 @@ Examples:
     help="Draw how much was placed, as .svg, .png or .pdf.",
 )
 @click.option("--x", "over", metavar="AXIS", help="The axis that the plot is drawn over (default: the first).")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "csv", "json", "yaml"]),
-    default="table",
-    show_default=True,
-    help="Form of the output.",
-)
+@output_forms("table", "csv", "json", "yaml")
 def command(
     file: Path,
     workers: int | None,

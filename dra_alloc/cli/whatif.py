@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dra_alloc.cli._input import allocator_of, cluster_of, features_options, input_options, selection_options
-from dra_alloc.cli._output import console, emit, progress
+from dra_alloc.cli._output import console, emit, output_forms, progress
 from dra_alloc.cli._questions import questions
 from dra_alloc.gates import Features
 
@@ -33,14 +33,7 @@ Examples:
     "--timeout", type=click.FloatRange(0, min_open=True), default=10.0, show_default=True, help="Seconds a question."
 )
 @features_options
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json", "yaml", "csv"]),
-    default="table",
-    show_default=True,
-    help="Form of the output.",
-)
+@output_forms("table", "json", "yaml", "csv")
 def command(
     objects: list[Any],
     claim_names: Sequence[str],

@@ -45,9 +45,7 @@ def steps(block: Block) -> list[Step]:
 
 def run(command: str) -> list[str]:
     """What the command prints (both streams) when its output is no terminal."""
-    env = {
-        name: value for name, value in os.environ.items() if name not in {"FORCE_COLOR", "COLUMNS", "TTY_COMPATIBLE"}
-    }
+    env = {name: value for name, value in os.environ.items() if name not in _DROPPED}
     env |= {"PATH": f"{_BIN}{os.pathsep}{env.get('PATH', '')}", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(
         ["bash", "-c", command],
