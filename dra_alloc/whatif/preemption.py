@@ -12,7 +12,7 @@ from dra_alloc.api import Pod
 from dra_alloc.errors import AllocationError, BudgetExceeded
 from dra_alloc.features.noderesources import is_finished
 from dra_alloc.features.pods.plan import PodPlan
-from dra_alloc.features.pods.planner import pod_of
+from dra_alloc.features.pods.planner import NODE_ERRORS, pod_of
 from dra_alloc.whatif._proposals import priority_of
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class _Preemptor:
         try:
             return self._allocator._over(trial).allocate_pod(self._pod, node)
         except AllocationError as error:
-            if error.kind in ("pool-all", "invalid-pool", "node-resources"):
+            if error.kind in NODE_ERRORS:
                 return None
             raise
 

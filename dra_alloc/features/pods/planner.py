@@ -20,6 +20,7 @@ from dra_alloc.api import (
 from dra_alloc.attempt import signature
 from dra_alloc.cluster import MAX_RESERVED, same_consumer
 from dra_alloc.errors import AllocationError, DraError
+from dra_alloc.feasibility import NODE_ERRORS as _OF_CLAIMS
 from dra_alloc.features._placement import placement_fault
 from dra_alloc.features.binding import BindingState, claim_readiness
 from dra_alloc.features.extended import (
@@ -50,13 +51,13 @@ if TYPE_CHECKING:
     from dra_alloc._core import Cancel
     from dra_alloc.allocator import Allocator
 
-__all__ = ["Choice", "NodeResources", "PodPlanner", "pod_of"]
+__all__ = ["NODE_ERRORS", "Choice", "NodeResources", "PodPlanner", "pod_of"]
 
 NodeResources = Literal["check", "search"]
 Choice = Literal["first", "score"]
 
 #: Errors that concern one node; over many nodes the others go on.
-_NODE_ERRORS = ("pool-all", "invalid-pool", "node-resources")
+NODE_ERRORS = (*_OF_CLAIMS, "node-resources")
 
 #: Nodes asked at once, at first and at most, when one that fits is looked for.
 _FIRST_BATCH = 1
@@ -234,7 +235,7 @@ class PodPlanner:
             try:
                 plan = self.on_node(name)
             except AllocationError as error:
-                if error.kind not in _NODE_ERRORS:
+                if error.kind not in NODE_ERRORS:
                     raise
                 continue
             if isinstance(plan, PodPlan):
