@@ -8,8 +8,10 @@ share a row of its tables. Verdicts of selectors are evaluated once a row.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from itertools import count
 from math import gcd
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -143,7 +145,20 @@ class Question:
         self._groups: dict[str, int] = {}
         self._boring: set[int] = set()  # rows that no request wants and that cannot fail
         self._table_of: dict[tuple[int, int, int], int] = {}  # by slot, alternative, constraint
-        self.any_wide = False
+        self._wide_rows: set[int] = set()
+
+    def for_claims(self, claims: tuple[ResourceClaim, ...]) -> Question:
+        """The same question, asked by other claims that ask for the same; it shares all that was compiled."""
+        if all(map(is_, claims, self.claims)):
+            return self
+        other = copy(self)
+        other.claims = claims
+        return other
+
+    @property
+    def any_wide(self) -> bool:
+        """Whether some device has amounts that do not fit into 64 bits."""
+        return bool(self._wide_rows)
 
     # What devices mean
 
@@ -241,8 +256,10 @@ class Question:
         ]
         room = [_narrow(facts.capacities[column][1] // facts.scales[column]) for column in narrow]
         self._facts.append(facts)
-        self.any_wide = self.any_wide or any(facts.wide)
-        return self.tables.add_row(codes, values, multi, room, units)
+        row = self.tables.add_row(codes, values, multi, room, units)
+        if any(facts.wide):
+            self._wide_rows.add(row)
+        return row
 
     # The rules for a single device
 

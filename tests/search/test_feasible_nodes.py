@@ -133,3 +133,11 @@ def test_a_refusal_is_forgotten_when_something_changes() -> None:
         assert alloc.allocate(work.claims, "node-00000") is None
     cluster.release("default/held-0")
     assert alloc.allocate(work.claims, "node-00000") is not None
+
+
+def test_claims_that_ask_for_the_same_are_named_each_by_its_own_name(alloc: dra.Allocator) -> None:
+    wanted = [workloads.claim(name, [workloads.request("gpu", "gpu", 9)]) for name in ("first", "second")]
+    for claim in wanted:
+        text = alloc.explain(claim, "node-00000").text()
+        assert f"default/{claim.metadata.name}" in text
+    assert "default/first" not in alloc.explain(wanted[1], "node-00000").text()
