@@ -236,10 +236,10 @@ class Judge:
         if not offer.elsewhere:
             return []
         spec = offer.table.slices[offer.table.slice_of[offer.index]].spec
-        if offer.elsewhere == 1:
-            return [Blocker("not-on-node", "the slice is not for this node")]
         found = []
-        if spec.per_device_node_selection and not device_concerns(offer.device, view.node):
+        if offer.elsewhere == 1:
+            found.append(Blocker("not-on-node", "the slice is not for this node"))
+        elif spec.per_device_node_selection and not device_concerns(offer.device, view.node):
             found.append(Blocker("not-on-node", "the device is not for this node"))
         if spec.skip_node_operations and not self._declares(view):
             skipped = ", ".join(spec.skip_node_operations)

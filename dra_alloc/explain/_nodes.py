@@ -250,7 +250,8 @@ class Profiler:
                         candidates += 1
                         useful.add(offer.index)
                 alternatives.append(_Counts(matching, candidates, counts))
-        plain = not found or not (found[0].table.draws or found[0].state.shares)
+        failing = any(code in _UNREACHED for each in alternatives for code, _ in each.counts)
+        plain = not failing and (not found or not (found[0].table.draws or found[0].state.shares))
         return _Part(tuple(alternatives), tuple(sorted(kinds[index] for index in useful)) if plain else None)
 
     def _label(self, view: NodeView, parts: Sequence[_Part]) -> tuple[str, Label] | None:
@@ -279,15 +280,20 @@ class Profiler:
         return _gravest(labels, view)
 
     def _conflict(self, node: Node, view: NodeView, parts: Sequence[_Part]) -> tuple[str, str]:
-        key: object = None
+        faults = tuple(table.fault for table in view.faulty)
+        key: object
         if all(part.useful is not None for part in parts) and not self._question.has_every:
-            # Whether and why devices that nothing binds together cannot be had together does not depend on their order.
-            key = tuple(sorted(kind for part in parts for kind in part.useful or ()))
+            # Whether and why devices that nothing binds together cannot be had together does not depend on their order,
+            # as long as no part of the question can end in an error (then `useful` is None).
+            key = faults, tuple(sorted(kind for part in parts for kind in part.useful or ()))
         else:
-            key = tuple(
-                (self._judge.kinds(table), visible, elsewhere, state.held, table.layout, state.digest)
-                for table, visible, elsewhere in zip(view.pools, view.visible, view.elsewhere, strict=True)
-                for state in (self._subject.inventory.state(table),)
+            key = (
+                faults,
+                tuple(
+                    (self._judge.kinds(table), visible, elsewhere, state.held, table.layout, state.digest)
+                    for table, visible, elsewhere in zip(view.pools, view.visible, view.elsewhere, strict=True)
+                    for state in (self._subject.inventory.state(table),)
+                ),
             )
         found = self._conflicts.get(key)
         if found is None:
@@ -309,7 +315,7 @@ class _Counts:
 
 @attrs.frozen(eq=False)
 class _Part:
-    """One pool on one node. useful: kinds of the candidates; None where devices of the pool depend on each other."""
+    """One pool on one node. useful: kinds of the candidates; None where devices depend on each other, or fail."""
 
     alternatives: tuple[_Counts, ...]
     useful: tuple[int, ...] | None

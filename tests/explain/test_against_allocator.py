@@ -192,19 +192,7 @@ def without(scenario: Scenario, request: RequestExplanation, device: str, code: 
     scenario = attrs.evolve(scenario, nodes=(node,))
     driver, pool, name = device.split("/")
     if code == "in-use":
-        return attrs.evolve(
-            scenario,
-            allocated_claims=tuple(
-                claim
-                for claim in scenario.allocated_claims
-                if claim.status is not None
-                and claim.status.allocation is not None
-                and all(
-                    (each.driver, each.pool, each.device) != (driver, pool, name)
-                    for each in claim.status.allocation.devices.results
-                )
-            ),
-        )
+        return without_holders(scenario, device)
     if code == "taint":
         return attrs.evolve(edited(scenario, device, taints=()), taint_rules=())
     if code == "class-selector":
@@ -233,7 +221,18 @@ def without(scenario: Scenario, request: RequestExplanation, device: str, code: 
     if code in ("counters", "groups"):
         return edited(scenario, device, consumes_counters=())
     if code == "capacity-short":
-        return edited(with_request(scenario, request, capacity=None), device, capacity={})
+        # Without amount and policy, and beside shares that consume nothing, a request takes all of what the device has.
+        # What selectors read stays as it is, and shared devices stay charged for their counters.
+        plain = with_request(consuming_nothing(scenario), request, capacity=None)
+        (model,) = [
+            each
+            for item in scenario.slices
+            if (item.spec.driver, item.spec.pool.name) == (driver, pool)
+            for each in item.spec.devices
+            if each.name == name
+        ]
+        free = {key: attrs.evolve(value, request_policy=None) for key, value in model.capacity.items()}
+        return edited(plain, device, capacity=free)
     if code == "not-on-node":
         return everywhere(edited(scenario, device, all_nodes=True, node_name=None, node_selector=None), device)
     if code == "node-operations":
@@ -241,6 +240,34 @@ def without(scenario: Scenario, request: RequestExplanation, device: str, code: 
     if code == "feature-off":
         return attrs.evolve(scenario, features=dra.Features.all())
     return None
+
+
+def without_holders(scenario: Scenario, device: str) -> Scenario:
+    """The scenario without the claims that hold a device."""
+    name = tuple(device.split("/"))
+    return attrs.evolve(
+        scenario,
+        allocated_claims=tuple(
+            claim
+            for claim in scenario.allocated_claims
+            if claim.status is not None
+            and claim.status.allocation is not None
+            and all((each.driver, each.pool, each.device) != name for each in claim.status.allocation.devices.results)
+        ),
+    )
+
+
+def consuming_nothing(scenario: Scenario) -> Scenario:
+    """The scenario with holders that have their devices, but consume no capacity of them."""
+    holders = []
+    for claim in scenario.allocated_claims:
+        assert claim.status is not None
+        assert claim.status.allocation is not None
+        held = claim.status.allocation.devices
+        results = tuple(attrs.evolve(each, consumed_capacity={}) for each in held.results)
+        allocation = attrs.evolve(claim.status.allocation, devices=attrs.evolve(held, results=results))
+        holders.append(attrs.evolve(claim, status=attrs.evolve(claim.status, allocation=allocation)))
+    return attrs.evolve(scenario, allocated_claims=tuple(holders))
 
 
 def everywhere(scenario: Scenario, device: str, **fields: object) -> Scenario:
