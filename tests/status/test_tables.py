@@ -59,3 +59,11 @@ def test_without_the_extra_the_message_says_what_to_install(monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "nanoarrow", None)
     with pytest.raises(dra.MissingExtra, match=r'pip install "dra-alloc\[arrow\]"'):
         TABLE.__arrow_c_stream__()
+
+
+def test_an_explanation_shows_itself_and_escapes() -> None:
+    cluster = dra.Cluster.from_objects(dra.load(REASONS / "request-selector" / "objects.yaml"))
+    html = dra.Allocator(cluster).explain("default/wanted")._repr_html_()
+    assert html.count("<details>") == 1
+    assert "&gt;= 0" in html
+    assert "model == &quot;big&quot;" in html
