@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 from dra_alloc.api import KubernetesObject, Model
 from dra_alloc.codec.clients import as_mapping
 from dra_alloc.codec.reading import noting, read
-from dra_alloc.codec.unknown import unknown_fields
+from dra_alloc.codec.unknown import Unknown, unknown_fields
 from dra_alloc.codec.versions import Kind, Shape, kind_of, resolve, split_version
 from dra_alloc.codec.writing import write
 from dra_alloc.errors import DecodeError
 
-__all__ = ["decode", "decode_known", "encode", "identify", "label", "structure", "unstructure"]
+__all__ = ["decode", "decode_known", "encode", "identify", "label", "refusal", "structure", "unstructure"]
 
 _M = TypeVar("_M", bound=Model)
 
@@ -33,8 +33,13 @@ def decode(obj: object, strict: bool = False) -> KubernetesObject:
         raise DecodeError("", f"{kind} of {api_version} is not a kind that decides about devices", "")
     model, unknown = decode_known(data, *found)
     if strict and unknown:
-        raise DecodeError(f"{label(data)}: {unknown[0]}", "unknown field", "strict reading accepts no others")
+        raise refusal(f"{label(data)}: {unknown[0].path}", unknown[0])
     return model
+
+
+def refusal(path: str, unknown: Unknown) -> DecodeError:
+    """The error for a field that strict reading does not accept."""
+    return DecodeError(path, "unknown field", unknown.hint or "strict reading accepts no others")
 
 
 def identify(data: Mapping[str, Any]) -> tuple[Kind, Shape] | None:
@@ -46,8 +51,8 @@ def identify(data: Mapping[str, Any]) -> tuple[Kind, Shape] | None:
         raise DecodeError(label(data), error.message, error.hint) from None
 
 
-def decode_known(data: Mapping[str, Any], kind: Kind, shape: Shape) -> tuple[KubernetesObject, list[str]]:
-    """The object, and the paths of fields that were left out."""
+def decode_known(data: Mapping[str, Any], kind: Kind, shape: Shape) -> tuple[KubernetesObject, list[Unknown]]:
+    """The object, and the fields that were left out."""
     body = {key: value for key, value in data.items() if key not in _TYPE_KEYS}
     try:
         with noting() as names:

@@ -18,7 +18,7 @@ import orjson
 from dra_alloc._collector import paused_collector
 from dra_alloc.api import KubernetesObject
 from dra_alloc.codec.clients import as_mapping, is_object
-from dra_alloc.codec.convert import decode_known, identify, label
+from dra_alloc.codec.convert import decode_known, identify, label, refusal
 from dra_alloc.codec.reading import forget
 from dra_alloc.codec.yamltext import documents
 from dra_alloc.errors import DecodeError
@@ -28,15 +28,21 @@ __all__ = ["DecodeWarning", "Loaded", "Origin", "load"]
 _SUFFIXES = (".yaml", ".yml", ".json")
 
 
+#: So many warnings say what was probably meant; more are no slips of the pen.
+_HINTS = 100
+
+
 @attrs.frozen
 class DecodeWarning:
-    """Something that was left out: where (file, document, object, field path), and what it was."""
+    """Something that was left out: where (file, document, object, field path), what it was, and what was meant."""
 
     path: str
     message: str
+    hint: str = ""
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.message}"
+        text = f"{self.path}: {self.message}"
+        return f"{text} ({self.hint})" if self.hint else text
 
 
 @attrs.frozen
@@ -110,11 +116,12 @@ def _add(loaded: Loaded, where: str, obj: object, strict: bool) -> None:
         model, unknown = decode_known(data, *found)
     except DecodeError as error:
         raise _within(where, error) from None
-    for path in unknown:
-        warning = DecodeWarning(_spaced(where, f"{label(data)}: {path}"), "unknown field")
+    for field in unknown:
+        path = _spaced(where, f"{label(data)}: {field.path}")
         if strict:
-            raise DecodeError(warning.path, warning.message, "strict reading accepts no others")
-        loaded.warnings.append(warning)
+            raise refusal(path, field)
+        hint = field.hint if len(loaded.warnings) < _HINTS else ""
+        loaded.warnings.append(DecodeWarning(path, "unknown field", hint))
     loaded.append(model)
     loaded.origins.append(Origin(where, str(data.get("apiVersion", data.get("api_version")))))
 

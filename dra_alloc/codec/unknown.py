@@ -5,9 +5,12 @@ Reading only notices that there are some; this walk, slower and rare, finds thei
 
 from __future__ import annotations
 
+import difflib
 import typing
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+import attrs
 
 from dra_alloc import api
 from dra_alloc.api import Model
@@ -15,11 +18,35 @@ from dra_alloc.codec.reading import join
 from dra_alloc.codec.schema import NOT_KEPT, Field, by_key, snake
 from dra_alloc.codec.versions import Shape
 
-__all__ = ["unknown_fields"]
+__all__ = ["Unknown", "unknown_fields"]
+
+#: Longer names are no slips of the pen, and would take long to compare.
+_LONGEST = 64
 
 
-def unknown_fields(shape: Shape, cls: type[Model], data: Mapping[str, Any]) -> Iterator[str]:
-    """Paths of all fields that reading `data` as a `cls` leaves out although they might mean something."""
+@attrs.frozen
+class Unknown:
+    """A field that the API version does not know: its path, and the fields that could stand in its place."""
+
+    path: str
+    known: Mapping[str, Field]
+
+    @property
+    def hint(self) -> str:
+        """The field that was probably meant, as far as one looks like it."""
+        name = self.path.rpartition(".")[2]
+        if len(name) > _LONGEST:
+            return ""
+        near = difflib.get_close_matches(name, [field.json for field in self.known.values()], n=1)
+        return f"did you mean {near[0]}?" if near else ""
+
+    def within(self, segment: str) -> Unknown:
+        """The same field, seen from further out."""
+        return Unknown(join(segment, self.path), self.known)
+
+
+def unknown_fields(shape: Shape, cls: type[Model], data: Mapping[str, Any]) -> Iterator[Unknown]:
+    """All fields that reading `data` as a `cls` leaves out although they might mean something."""
     known = _known(shape, cls)
     dropped = NOT_KEPT.get(cls, frozenset())
     quiet = dropped | {snake(key) for key in dropped}
@@ -31,9 +58,9 @@ def unknown_fields(shape: Shape, cls: type[Model], data: Mapping[str, Any]) -> I
         elif key in known:
             found = _inside(shape, known[key].type, value)
         else:
-            found = iter([""])
-        for path in found:
-            yield join(str(key), path)
+            found = iter([Unknown("", known)])
+        for field in found:
+            yield field.within(str(key))
 
 
 def _known(shape: Shape, cls: type[Model]) -> Mapping[str, Field]:
@@ -42,7 +69,7 @@ def _known(shape: Shape, cls: type[Model]) -> Mapping[str, Field]:
     return by_key(cls)
 
 
-def _inside(shape: Shape, kind: Any, value: Any) -> Iterator[str]:
+def _inside(shape: Shape, kind: Any, value: Any) -> Iterator[Unknown]:
     """Walk a value of a declared type."""
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if isinstance(kind, type) and issubclass(kind, Model):
@@ -50,12 +77,12 @@ def _inside(shape: Shape, kind: Any, value: Any) -> Iterator[str]:
             yield from unknown_fields(shape, kind, value)
     elif origin is tuple:
         for index, entry in enumerate(value):
-            for path in _inside(shape, parts[0], entry):
-                yield join(f"[{index}]", path)
+            for field in _inside(shape, parts[0], entry):
+                yield field.within(f"[{index}]")
     elif origin is dict:
         for key, entry in value.items():
-            for path in _inside(shape, parts[1], entry):
-                yield join(f"[{key}]", path)
+            for field in _inside(shape, parts[1], entry):
+                yield field.within(f"[{key}]")
     elif type(None) in parts:
         for part in parts:
             if part is not type(None):

@@ -120,12 +120,17 @@ def test_warns_of_unknown_fields_with_file_document_object_and_path(tmp_path: Pa
     path.write_text(text_of(node("a"), claim))
     found = load(path)
     assert found.warnings == [
-        DecodeWarning(f"{path}[2] ResourceClaim default/c: spec.devices.requests[0].exactly.cuont", "unknown field")
+        DecodeWarning(
+            f"{path}[2] ResourceClaim default/c: spec.devices.requests[0].exactly.cuont",
+            "unknown field",
+            "did you mean count?",
+        )
     ]
-    assert str(found.warnings[0]).endswith("cuont: unknown field")
+    assert str(found.warnings[0]).endswith("cuont: unknown field (did you mean count?)")
     error = refused(path, strict=True)
     assert error.path == found.warnings[0].path
-    assert error.message == "unknown field"
+    assert (error.message, error.hint) == ("unknown field", "did you mean count?")
+    assert str(load(node("a", x=1)).warnings[0]) == "Node a: x: unknown field"
     many = load({"apiVersion": "v1", "kind": "List", "items": [node("a", speed=1), node("b"), node("c", speed=2)]})
     assert [warning.path for warning in many.warnings] == ["items[0] Node a: speed", "items[2] Node c: speed"]
 
