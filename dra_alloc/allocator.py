@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dra_alloc.features.pods import PodPlan
     from dra_alloc.features.pods.planner import Choice, NodeResources, PodPlanner
     from dra_alloc.preference import Prefer
+    from dra_alloc.tables import Table
     from dra_alloc.whatif import Preemption, WhatIf, WhatIfBudget
 
 __all__ = ["NODE_ERRORS", "Allocation", "Allocator", "Budget"]
@@ -45,6 +46,21 @@ class Allocation(list[AllocationResult]):
     def __init__(self, results: Iterable[AllocationResult] = (), preferred: Preferred | None = None) -> None:
         super().__init__(results)
         self.preferred = preferred
+
+    def table(self) -> Table:
+        """One row for each device, for pandas, polars and CSV. `claim` is the place of the claim in the question."""
+        from dra_alloc.tables import Table
+
+        rows = [
+            (place, each.request, each.driver, each.pool, each.device, each.share_id)
+            for place, result in enumerate(self)
+            for each in result.devices.results
+        ]
+        columns = ("claim", "request", "driver", "pool", "device", "share")
+        return Table.of(columns, rows, integers=("claim",))
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
 
 
 class Allocator:
@@ -379,7 +395,7 @@ class Allocator:
             cluster = cluster.fork()
             cluster.upsert(*strangers)
         pending = tuple(claim for claim in found if allocation_of(claim) is None)
-        question = self._question(pending) if pending else None
+        question = self._question(pending).for_claims(pending) if pending else None
         if question is not None and question.tables.any_privileged:
             check_admin_access(pending, cluster)
         ask = Ask(found, pending, question, cluster.inventory(self.features))
