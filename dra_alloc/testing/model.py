@@ -15,7 +15,7 @@ from dra_alloc.errors import BudgetExceeded
 from dra_alloc.gates import Features
 from dra_alloc.testing._plain.nodes import selector_matches
 from dra_alloc.testing._plain.pools import gather_pools
-from dra_alloc.testing._plain.requests import read_claims
+from dra_alloc.testing._plain.requests import count_devices, read_claims
 from dra_alloc.testing._plain.result import allocation_results
 from dra_alloc.testing._plain.rules import Rules
 from dra_alloc.testing._plain.search import Search
@@ -49,15 +49,17 @@ def plain_allocate(
     search goes too deep for the plain recursion.
     """
     given = [claim.status.allocation if claim.status else None for claim in claims]
-    if any(allocation and not selector_matches(allocation.node_selector, node) for allocation in given):
-        return None
     pending = [claim for claim, allocation in zip(claims, given, strict=True) if allocation is None]
     pools = gather_pools(node, list(slices), features)
     holders = {
         claim.metadata.key: claim for claim in (*allocated_claims, *claims) if claim.status and claim.status.allocation
     }
     rules = Rules(node, features, pools, list(taint_rules), list(holders.values()))
+    # What is wrong with a claim on any node shows before what keeps the claims from this one.
     plans = read_claims(pending, list(classes), rules)
+    if any(allocation and not selector_matches(allocation.node_selector, node) for allocation in given):
+        return None
+    plans = count_devices(plans, rules)
     try:
         picks = Search(plans, rules, max_steps).run()
     except RecursionError:

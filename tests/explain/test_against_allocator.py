@@ -12,7 +12,7 @@ from dra_alloc.errors import AllocationError, BudgetExceeded
 from dra_alloc.explain import REASONS, Explanation, RequestExplanation
 from dra_alloc.explain._judge import Judge, offers
 from dra_alloc.testing._plain.pools import Offer, gather_pools
-from dra_alloc.testing._plain.requests import Want, read_claims
+from dra_alloc.testing._plain.requests import Want, count_devices, read_claims
 from dra_alloc.testing._plain.rules import Rules
 from dra_alloc.testing._plain.search import Search
 from dra_alloc.testing.outcomes import Outcome
@@ -128,7 +128,7 @@ def test_candidates_are_the_devices_that_the_plain_model_would_take(scenario: Sc
         pools = gather_pools(node, list(scenario.slices), scenario.features)
         rules = Rules(node, scenario.features, pools, list(scenario.taint_rules), list(scenario.allocated_claims))
         try:
-            plans = read_claims(list(scenario.claims), list(scenario.classes), rules)
+            plans = count_devices(read_claims(list(scenario.claims), list(scenario.classes), rules), rules)
         except AllocationError:
             continue
         plain = Search(plans, rules, None)

@@ -73,6 +73,8 @@ class ClusterMachine(RuleBasedStateMachine):
         ]
         self.claims = [*first.claims, *second.claims]
         self.gates = first.features
+        # Few questions, asked again and again: what is remembered of them must not go stale.
+        self.questions = [tuple(first.claims), tuple(second.claims[:1]), (first.claims[0],)]
         world = World(dra.Cluster.from_objects(first.cluster_objects()), {})
         world.objects = {key(item): item for item in first.cluster_objects()}
         world.remember()
@@ -164,8 +166,27 @@ class ClusterMachine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def ask(self, data: st.DataObject) -> None:
+        self.compare(self.pick(data), data.draw(st.sampled_from(self.questions), "claims"))
+
+    @rule(data=st.data())
+    def turn_back(self, data: st.DataObject) -> None:
+        """Another change in the place of one that was asked about: the version is the same, the state is not."""
         world = self.pick(data)
-        asked = data.draw(st.lists(st.sampled_from(self.claims), min_size=1, max_size=2, unique_by=key), "claims")
+        question = data.draw(st.sampled_from(self.questions), "claims")
+        version = world.cluster.version
+        # What a question is compiled from counts twice: classes are few among the objects.
+        classes = [item for item in self.supply if item.kind == "DeviceClass"]
+        changes = st.lists(st.sampled_from(classes) | st.sampled_from(self.supply), min_size=2, max_size=4)
+        for item in data.draw(changes, "changes"):
+            kept = dict(world.objects)
+            world.cluster.upsert(item)
+            world.objects[key(item)] = item
+            self.compare(world, question)
+            world.cluster.revert(version)
+            world.objects = kept
+
+    def compare(self, world: World, asked: tuple[ResourceClaim, ...]) -> None:
+        """Ask this cluster, a fresh one, and the model."""
         # Claims that the cluster knows count as they are there.
         claims = tuple(world.objects.get(key(claim), claim) for claim in asked)
         scenario = world.scenario(claims, self.gates)

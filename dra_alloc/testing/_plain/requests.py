@@ -79,12 +79,13 @@ class Plan:
 
 
 def read_claims(claims: list[ResourceClaim], classes: list[DeviceClass], rules: Rules) -> list[Plan]:
-    """Resolve what the claims refer to, then count devices, claim by claim.
-
-    What is wrong with a claim on any node shows before what is wrong on this one.
-    """
+    """Resolve what the claims refer to. Raises for what is wrong with a claim on any node."""
     by_name = {item.metadata.name: item for item in classes}
-    plans = [_read_claim(claim, by_name, rules) for claim in claims]
+    return [_read_claim(claim, by_name, rules) for claim in claims]
+
+
+def count_devices(plans: list[Plan], rules: Rules) -> list[Plan]:
+    """Find the devices of requests for all, and count, claim by claim. Raises for what is wrong on this node."""
     return [_count_devices(plan, rules) for plan in plans]
 
 
