@@ -46,9 +46,7 @@ def test_cold_allocator(measure: Measure, n: int) -> None:
     def setup() -> tuple[tuple[dra.Cluster], dict[str, Any]]:
         return (dra.Cluster.from_objects(objects),), {}
 
-    found = measure(
-        lambda cluster: dra.Allocator(cluster).feasible_nodes(claims), n=n, units=n, setup=setup, rounds=5
-    )
+    found = measure(lambda cluster: dra.Allocator(cluster).feasible_nodes(claims), n=n, units=n, setup=setup, rounds=5)
     assert len(found) == n
 
 

@@ -16,9 +16,7 @@ LABEL = "resource.kubernetes.io/admin-access"
 
 
 def namespace(name: str = "default", **labels: str) -> Namespace:
-    return Namespace.from_dict(
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-    )
+    return Namespace.from_dict({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
 
 
 def monitor() -> ResourceClaim:
