@@ -1,6 +1,7 @@
 """One question at one node: how fast an answer comes, and how the cost of no answer grows.
 
-The plain cost is the plain-search model of `dra_alloc.testing`, at a size that it can do.
+The plain cost is the plain-search model of `dra_alloc.testing`, at a size that it can do. A node remembers questions
+that had no answer there; that is forgotten before each question, so that the search itself is measured.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ def asking(work: Workload) -> tuple[dra.Allocator, Callable[[], Any]]:
     """An allocator over the workload, warm, and the question at its node."""
     alloc = dra.Allocator(dra.Cluster.from_objects(work.objects), FEATURES)
 
+    node = alloc.cluster.get("Node", work.node)
+    view = alloc.cluster.inventory(FEATURES).view(node)
+
     def ask() -> Any:
+        view.refused.clear()
         return alloc.allocate(work.claims, work.node)
 
     ask()
@@ -126,3 +131,13 @@ def test_hard(measure: Measure, name: str, n: int, fits: bool) -> None:
     """Harder ones: what they are is told in bench/workloads.py."""
     _, ask = asking(getattr(workloads, name)(n))
     assert (measure(ask, n=n) is not None) is fits
+
+
+def test_refused(measure: Measure) -> None:
+    """A node that is full, asked again while nothing has changed."""
+    work = workloads.full(2)
+    alloc = dra.Allocator(dra.Cluster.from_objects(work.objects), FEATURES)
+    assert alloc.allocate(work.claims, "node-00000") is None
+    assert (
+        measure(lambda: alloc.allocate(work.claims, "node-00000"), plain=plainly(work), what="the plain model") is None
+    )

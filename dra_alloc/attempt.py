@@ -115,7 +115,7 @@ def signature(ask: Ask, view: NodeView) -> tuple[object, ...]:
     return tuple(parts)
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)  # not frozen: one is made for each answer, and that costs time
 class Attempt:
     """A search made ready. pools: those of the view that have devices which mean something to the question.
 
@@ -226,6 +226,8 @@ class Attempt:
 
     def check_before(self) -> None:
         """Errors that show before the search on this node: what `All` means, and how many devices that makes."""
+        if self.question.is_small:
+            return
         fewest = [0] * len(self.ask.pending)
         slots = self.question.slots
         for number, slot in enumerate(slots):

@@ -133,6 +133,7 @@ class Question:
         self.slots: list[RequestSlot] = []
         self.tables: Tables
         self.has_every = False
+        self.is_small = False  # known to ask for no more devices a claim than it can have
         self.verdicts: dict[tuple[object, ...], int] = {}  # by signature of a node: see allocator.py
         self._value_tables: list[ValueTable] = []
         self._reader: Reader
@@ -533,6 +534,14 @@ def compile_question(claims: Sequence[ResourceClaim], cluster: Cluster, features
     return _Compiler(claims, cluster, features).compile()
 
 
+def _most_devices(question: Question) -> list[int]:
+    """By claim, the devices that it asks for if each request takes its largest alternative."""
+    most = [0] * len(question.claims)
+    for slot in question.slots:
+        most[slot.claim] += max(alternative.count for alternative in slot.alternatives)
+    return most
+
+
 class _Compiler:
     def __init__(self, claims: Sequence[ResourceClaim], cluster: Cluster, features: Features) -> None:
         self.question = Question(claims, features)
@@ -579,6 +588,7 @@ class _Compiler:
                 ],
             )
             question.has_every = question.has_every or any(each.every for each in slot.alternatives)
+        question.is_small = not question.has_every and max(_most_devices(question), default=0) <= MAX_RESULTS
         self._note_reads()
         return question
 
