@@ -60,7 +60,8 @@ pythons: ## the quick tests with every other supported Python at hand, each in a
 # The extension with sanitizers lives in a copy of the tree, so that it never meets the ordinary one. Python itself leaks
 # at exit by design; leaks of the library are looked for by tests that count.
 SANITIZED := build/sanitized
-SANITIZED_TESTS ?= tests/search tests/conformance tests/properties tests/requeue tests/robustness tests/features tests/explain
+SANITIZED_TESTS ?= tests/search tests/conformance tests/requeue tests/robustness/test_cluster_machine.py \
+	tests/robustness/test_threads.py
 
 sanitize: env ## tests of all that the extension does, with AddressSanitizer and UndefinedBehaviorSanitizer
 	rm -rf $(SANITIZED)
