@@ -247,11 +247,16 @@ class Cluster:
         changed. A claim that holds exactly this allocation already is left as it is.
 
         `commit(plan)` writes the plan of a pod or of a group: its claims, who they are reserved for, and its pods.
+        Raises TypeError for other arguments.
         """
         if len(parts) == 1 and hasattr(parts[0], "commit_parts"):
             self._commit(*parts[0].commit_parts(self))
             return
-        pairs = list(parts[0]) if len(parts) == 1 else [parts]
+        pairs: list[Any] = [parts]
+        if len(parts) == 1:
+            pairs = list(parts[0]) if isinstance(parts[0], Iterable) and not isinstance(parts[0], str) else [None]
+        if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
+            raise TypeError("commit takes a plan, a claim and its result, or a list of such pairs")
         self._commit([(self._claim(claim), _allocation(result)) for claim, result in pairs], ())
 
     def release(self, *items: Any) -> None:

@@ -17,6 +17,11 @@ def _decoded(value: Any) -> Any:
     return None if value is None else decode(value)
 
 
+def _known(_: Event, __: object, action: str) -> None:
+    if action not in _ACTIONS:
+        raise ValueError(f"the action of an event is one of {', '.join(_ACTIONS)}, not {action!r}")
+
+
 @attrs.frozen
 class Event:
     """A change of one object, as a watch delivers it.
@@ -26,7 +31,7 @@ class Event:
     Raises ValueError for another action, DecodeError for what is no Kubernetes object.
     """
 
-    action: str = attrs.field(validator=attrs.validators.in_(_ACTIONS))
+    action: str = attrs.field(validator=_known)
     object: Any = attrs.field(converter=_decoded)
     old: Any = attrs.field(default=None, kw_only=True, converter=_decoded)
 

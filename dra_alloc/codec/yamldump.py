@@ -6,6 +6,7 @@ import re
 
 import yaml
 
+from dra_alloc.api import Model
 from dra_alloc.codec.yamltext import is_text
 
 __all__ = ["dump_yaml"]
@@ -15,22 +16,26 @@ _AMBIGUOUS = re.compile(r"[-+]?[0-9][0-9_]*|[-+]?[0-9._]+[eE][-+]?[0-9]+|[-+]?0[
 
 
 def dump_yaml(*documents: object, width: int = 80, compact: bool = False) -> str:
-    """YAML documents of JSON values, such as those of `encode` and `to_dict`.
+    """YAML documents of API objects (in their preferred version), or of JSON values such as those of `encode`.
 
     Text that could be read as something else is in quotes, text of several lines is a block. Equal objects are written
     in full, without anchors. width: where long text is folded. compact: lists and objects without others in them take
-    one line.
+    one line. Raises TypeError for what JSON does not have.
     """
-    return str(
-        yaml.dump_all(
-            documents,
-            Dumper=_Dumper,
-            sort_keys=False,
-            allow_unicode=True,
-            width=width,
-            default_flow_style=None if compact else False,
+    try:
+        return str(
+            yaml.dump_all(
+                [document.to_dict() if isinstance(document, Model) else document for document in documents],
+                Dumper=_Dumper,
+                sort_keys=False,
+                allow_unicode=True,
+                width=width,
+                default_flow_style=None if compact else False,
+            )
         )
-    )
+    except yaml.representer.RepresenterError as error:
+        what = type(error.args[-1]).__name__
+        raise TypeError(f"{what} cannot be written as YAML; give API objects, or JSON values") from None
 
 
 class _Dumper(yaml.SafeDumper):

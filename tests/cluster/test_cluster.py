@@ -148,6 +148,14 @@ def test_commit_holds_and_release_gives_back(cluster: dra.Cluster) -> None:
     assert found[0].devices.results[0].device == "gpu-0"
 
 
+@pytest.mark.parametrize(
+    "arguments", [(), ("default/one",), (ONE,), (ONE.to_dict(),), (ONE, None, None), ([ONE],), (3,)]
+)
+def test_commit_refuses_other_arguments(cluster: dra.Cluster, arguments: tuple[object, ...]) -> None:
+    with pytest.raises(TypeError, match="commit takes a plan, a claim and its result, or a list of such pairs"):
+        cluster.commit(*arguments)
+
+
 def test_a_device_taken_meanwhile_is_a_conflict(cluster: dra.Cluster) -> None:
     alloc = dra.Allocator(cluster)
     one = alloc.allocate("default/one", "node-0")
@@ -294,6 +302,12 @@ def test_revert_takes_changes_back(cluster: dra.Cluster) -> None:
 
 
 # Events, pickles
+
+
+def test_events_are_of_three_kinds() -> None:
+    assert (dra.Event("added", ONE.to_dict()).kind, dra.Event("deleted", ONE).key) == ("ResourceClaim", "default/one")
+    with pytest.raises(ValueError, match=r"one of added, updated, deleted, not 'moved'$"):
+        dra.Event("moved", ONE)
 
 
 def test_listeners_hear_of_each_change(cluster: dra.Cluster) -> None:

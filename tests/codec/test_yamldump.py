@@ -9,6 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_alloc.api import Node, ObjectMeta
 from dra_alloc.codec import dump_yaml
 from dra_alloc.codec.yamltext import documents
 
@@ -80,3 +81,13 @@ def test_everything_comes_back(value: dict[str, Any], compact: bool, width: int)
     written = dump_yaml(value, width=width, compact=compact)
     assert read(written) == [value]
     assert yaml.safe_load(written) == value
+
+
+def test_writes_objects_of_the_api() -> None:
+    node = Node(metadata=ObjectMeta(name="0x1"))
+    assert read(dump_yaml(node, node.to_dict())) == [node.to_dict()] * 2
+
+
+def test_refuses_what_json_does_not_have() -> None:
+    with pytest.raises(TypeError, match="object cannot be written as YAML; give API objects, or JSON values"):
+        dump_yaml({"a": object()})
