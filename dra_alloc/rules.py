@@ -14,6 +14,8 @@ if TYPE_CHECKING:
         DeviceTaint,
         DeviceToleration,
         Quantity,
+        Taint,
+        Toleration,
     )
     from dra_alloc.gates import Features
 
@@ -44,13 +46,16 @@ def qualified(name: str, driver: str) -> str:
     return name if "/" in name else f"{driver}/{name}"
 
 
-def tolerated(taint: DeviceTaint, tolerations: Sequence[DeviceToleration]) -> bool:
-    """Whether a taint does not keep a request from a device (KEP-5055): it is information only, or tolerated."""
+def tolerated(taint: DeviceTaint | Taint, tolerations: Sequence[DeviceToleration | Toleration]) -> bool:
+    """Whether a taint keeps nobody with these tolerations away: it is information only, or tolerated.
+
+    Taints of devices (KEP-5055) are judged as those of nodes are.
+    """
     return taint.effect not in BLOCKING_EFFECTS or any(tolerates(toleration, taint) for toleration in tolerations)
 
 
-def tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
-    """Whether a toleration matches a taint (KEP-5055): effect, then key (empty: any), then operator.
+def tolerates(toleration: DeviceToleration | Toleration, taint: DeviceTaint | Taint) -> bool:
+    """Whether a toleration matches a taint: effect, then key (empty: any), then operator.
 
     `Equal`, the default, compares values (absent is empty); `Exists` takes every value; another operator matches
     nothing. `tolerationSeconds` is not looked at.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dra_alloc.api import Node, Pod, Taint, Toleration
+from dra_alloc.api import Node, Pod, Taint
 from dra_alloc.nodeselection import selector_admits
+from dra_alloc.rules import tolerated
 
 __all__ = ["placement_fault"]
 
@@ -26,18 +27,6 @@ def placement_fault(pod: Pod, node: Node) -> str | None:
         return "the node is not one of those that spec.affinity.nodeAffinity requires"
     taints = (*node.spec.taints, _UNSCHEDULABLE) if node.spec.unschedulable else node.spec.taints
     for taint in taints:
-        if taint.effect in ("NoSchedule", "NoExecute") and not any(
-            _tolerates(each, taint) for each in spec.tolerations
-        ):
+        if not tolerated(taint, spec.tolerations):
             return f"the pod does not tolerate the taint {taint.key}:{taint.effect} of the node"
     return None
-
-
-def _tolerates(toleration: Toleration, taint: Taint) -> bool:
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator == "Exists":
-        return True
-    return bool(toleration.key) and (toleration.value or "") == (taint.value or "")
