@@ -24,7 +24,7 @@ def measure(benchmark: BenchmarkFixture) -> Iterator[Measure]:
     """Run a function under the benchmark: `measure(run, n=…, plain=…, plain_units=…, units=…, what="…")`.
 
     n: size. units: things that one run handles (nodes, claims, pods), for the cost of one. plain: what is replaced, of
-    which one run handles `plain_units`. Gives the answer of `run`.
+    which one run handles `plain_units`. family: name in the table, for growth over sizes. Gives the answer of `run`.
     """
     plainly: list[tuple[Callable[[], Any], float, str]] = []
 
@@ -38,10 +38,13 @@ def measure(benchmark: BenchmarkFixture) -> Iterator[Measure]:
         what: str = "",
         setup: Callable[[], Any] | None = None,
         rounds: int = 20,
+        family: str = "",
     ) -> Any:
         if n is not None:
             benchmark.extra_info["n"] = n
         benchmark.extra_info["units"] = units
+        if family:
+            benchmark.extra_info["family"] = family
         if plain is not None:
             plainly.append((plain, plain_units, what))
         if setup is not None:
@@ -104,7 +107,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def _family(bench: Any) -> str:
-    return str(bench.name).partition("[")[0].removeprefix("test_")
+    return str(bench.extra_info.get("family") or bench.name.partition("[")[0].removeprefix("test_"))
 
 
 def _seconds(value: float) -> str:

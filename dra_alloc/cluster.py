@@ -415,6 +415,8 @@ class Cluster:
         """Taint rules that may select devices of a pool."""
         if self._rules is None:
             self._rules = tuple(self.rules())
+        if not self._rules:
+            return ()
         return tuple(rule for rule in self._rules if _rule_concerns(rule, key))
 
     def reserve(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from math import gcd
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
 import attrs
@@ -114,6 +115,8 @@ class PoolTable:
 
     def empty_state(self) -> PoolState:
         """The state of the pool with nothing in use."""
+        if not self.supply:
+            return _NOTHING_IN_USE
         return PoolState(
             available=tuple(
                 0 if self.wide[column] else self.narrow(column, nano) for column, nano in enumerate(self.supply)
@@ -122,7 +125,7 @@ class PoolTable:
         )
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)  # finished once made, but frozen classes take twice as long to make
 class PoolState:
     """What of a pool is in use.
 
@@ -142,7 +145,11 @@ class PoolState:
     rooms: dict[int, Mapping[int, Sequence[int]]] = attrs.field(factory=dict)  # see problem.py
 
 
-@attrs.frozen(eq=False)
+#: The state of every pool without counters of which nothing is in use.
+_NOTHING_IN_USE = PoolState((), ())
+
+
+@attrs.define(eq=False)  # as PoolState
 class NodeView:
     """The pools of a node in search order, faulty ones apart.
 
@@ -435,6 +442,10 @@ def _whole_devices(table: PoolTable, holdings: Mapping[str, Holding]) -> PoolSta
     return PoolState(available=(), remaining=(), held=bytes(held), vanished=tuple(sorted(vanished)))
 
 
+#: Stands for a pool that was not looked at yet; None is one that has no slice that counts.
+_UNKNOWN = PoolTable(("", ""), ())
+
+
 class Inventory:
     """Tables, states and views of one cluster for one set of features."""
 
@@ -486,20 +497,18 @@ class Inventory:
 
     def table(self, key: PoolKey) -> PoolTable | None:
         """The table of a pool."""
-        try:
-            return self._tables[key]
-        except KeyError:
-            pass
+        known = self._tables.get(key, _UNKNOWN)
+        if known is not _UNKNOWN:
+            return known
         table = compile_pool(key, self.cluster.slices_of_pool(key), self.cluster.rules_of_pool(key), self.features)
         self._tables[key] = table
         return table
 
     def state(self, table: PoolTable) -> PoolState:
         """What of a pool is in use."""
-        try:
-            return self._states[table.key]
-        except KeyError:
-            pass
+        known = self._states.get(table.key)
+        if known is not None:
+            return known
         holdings = self.cluster.holdings(table.key)
         state = compile_state(table, holdings) if holdings else table.empty_state()
         self._states[table.key] = state
@@ -508,13 +517,9 @@ class Inventory:
     def view(self, node: Node) -> NodeView:
         """The pools of a node of the cluster."""
         name = node.metadata.name
-        try:
-            view = self._views[name]
-        except KeyError:
-            pass
-        else:
-            if view.node is node:
-                return view
+        known = self._views.get(name)
+        if known is not None and known.node is node:
+            return known
         view = self._compile_view(node)
         self._views[name] = view
         return view
@@ -543,16 +548,13 @@ class Inventory:
                 for waits, number in zip(table.waits, table.slice_of, strict=True)
             )
             pools.append(((late, key), table, visible, self._elsewhere(table, node)))
-        pools.sort(key=lambda pool: pool[0])
-        faulty.sort(key=lambda table: table.key)
-        return NodeView(
-            node,
-            tuple(table for _, table, _, _ in pools),
-            tuple(visible for _, _, visible, _ in pools),
-            tuple(elsewhere for _, _, _, elsewhere in pools),
-            tuple(faulty),
-            sum(not late for (late, _), *_ in pools),
-        )
+        faulty.sort(key=attrgetter("key"))
+        if not pools:
+            return NodeView(node, (), (), (), tuple(faulty), 0)
+        pools.sort(key=itemgetter(0))
+        ranks, tables, visibles, elsewheres = zip(*pools, strict=True)
+        late = sum([not waits for waits, _ in ranks])
+        return NodeView(node, tables, visibles, elsewheres, tuple(faulty), late)
 
     def _elsewhere(self, table: PoolTable, node: Node) -> bytes | None:
         """Devices that other nodes alone can use, and those that the node cannot do without node operations."""
