@@ -17,7 +17,6 @@ __all__ = [
     "extended_resource_name",
     "fully_qualified_name",
     "interface_address",
-    "is_fully_qualified",
     "label",
     "label_name",
     "label_value",
@@ -134,11 +133,6 @@ def fully_qualified_name(text: str) -> Verdict:
     if "/" not in text and not qualified_name(text):
         return (invalid(text, "has no domain", _FULL_HINT),)
     return qualified_name(text)
-
-
-def is_fully_qualified(text: str) -> bool:
-    """Whether the name has its domain and is well-formed."""
-    return not fully_qualified_name(text)
 
 
 @_within(SUBDOMAIN_MAX + 1 + LABEL_MAX)
