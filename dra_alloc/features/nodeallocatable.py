@@ -119,8 +119,7 @@ def pod_level_fault(pod: Pod, statuses: Sequence[NodeAllocatableResourceClaimSta
 
 def _over(field: str, name: str, total: int, value: int) -> Refusal:
     return Refusal(
-        f"{field} is {quantity_of(name, value)}, less than the {quantity_of(name, total)} of containers "
-        "and claims",
+        f"{field} is {quantity_of(name, value)}, less than the {quantity_of(name, total)} of containers and claims",
         unresolvable=True,
     )
 
