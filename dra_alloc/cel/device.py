@@ -168,7 +168,11 @@ class _Plain:
 
 
 def device_env_from_dict(driver: str, device: Mapping[str, Any], *, list_attributes: bool = True) -> DeviceEnv:
-    """`device_env` of a device in Kubernetes JSON form (`attributes`, `capacity`, `allowMultipleAllocations`)."""
+    """`device_env` of a device in Kubernetes JSON form (`attributes`, `capacity`, `allowMultipleAllocations`).
+
+    Raises CelError for an attribute without a value of a known type, a version that is none, or a capacity that is no
+    quantity.
+    """
     attributes = DomainMap()
     for domain, name, fields in _qualified(driver, device.get("attributes") or {}):
         value: Any = _Plain(fields)

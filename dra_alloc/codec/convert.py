@@ -118,7 +118,10 @@ def encode(obj: KubernetesObject, version: str | None = None) -> dict[str, Any]:
 
 
 def structure(cls: type[_M], data: Mapping[str, Any]) -> _M:
-    """Read an object of a known class, or a part of an object in the form of v1. See `Model.from_dict`."""
+    """Read an object of a known class, or a part of an object in the form of v1. See `Model.from_dict`.
+
+    Raises DecodeError, also for an object of another kind.
+    """
     if not issubclass(cls, KubernetesObject):
         return read(Shape.V1, cls, data)
     typed = {"apiVersion": cls.api_version, "kind": cls.kind, **as_mapping(data)}
