@@ -1772,26 +1772,32 @@ cdef class Search:
         return flow_maximum(flow, 0, 1, total) >= total
 
     cdef int64_t _block_cap(self, int32_t b, uint64_t wanted, vector[uint64_t]& masks) noexcept nogil:
-        """How many devices of a block fit at most, looking at one column at a time: the smallest draws first."""
+        """How many devices of a block fit at most, looking at one column at a time: the smallest draws first.
+
+        A column may be overdrawn by devices in use: that concerns those alone that draw on it, be it nothing.
+        """
         cdef Block* block = &self.blocks[b]
         cdef vector[int64_t] draws
         cdef size_t c, j
         cdef int32_t d
         cdef int64_t cap = HUGE
         cdef int64_t count, left, draw
+        cdef bint drawing
         for c in range(block.columns.size()):
             draws.clear()
+            count = 0
             for d in block.devices:
                 if self.devices[d].row.multi or masks[d] & wanted == 0 or not self._free(d):
                     continue
-                draw = 0
+                drawing = False
                 for j in range(self.devices[d].columns.size()):
                     if self.devices[d].columns[j] == block.columns[c]:
-                        draw += self.devices[d].draws[j]
-                draws.push_back(draw)
+                        draws.push_back(self.devices[d].draws[j])
+                        drawing = True
+                if not drawing:
+                    count += 1
             sort(draws.begin(), draws.end())
             left = self.available[block.columns[c]]
-            count = 0
             for draw in draws:
                 if draw > left:
                     break

@@ -85,6 +85,20 @@ def partitioned_slices(draw: st.DrawFn) -> list[api.ResourceSlice]:
             )
             for number, (consumed, groups, shared) in enumerate(parts)
         ]
+    if draw(st.integers(0, 3)) == 0:
+        both = tuple(
+            api.DeviceCounterConsumption(
+                counter_set=each.name, counters=counters({"mem": draw(st.sampled_from("012"))})
+            )
+            for each in sets[:2]
+        )
+        devices.append(
+            api.Device(
+                name="across",
+                attributes={"rack": workloads.number(0), "model": workloads.text("a")},
+                consumes_counters=both,
+            )
+        )
     if draw(st.booleans()):
         devices = draw(st.permutations(devices))
     return [
@@ -155,7 +169,7 @@ def symmetric(draw: st.DrawFn) -> Scenario:
     shared = [device for device in devices if device.allow_multiple_allocations]
     held = []
     if exclusive:
-        taken = draw(st.lists(st.sampled_from(exclusive), unique=True, max_size=2))
+        taken = draw(st.lists(st.sampled_from(exclusive), unique=True, max_size=3))
         held.append(workloads.held("held", [(GPU, "node-0", name) for name in taken]))
     if shared:
         for device in draw(st.lists(st.sampled_from(shared), unique_by=lambda each: each.name, max_size=3)):
@@ -199,3 +213,35 @@ def compare(scenario: Scenario, budgets: tuple[dra.Budget, ...]) -> None:
             if difference:
                 case = attrs.evolve(scenario, nodes=(node,)).to_yaml()
                 pytest.fail(f"on node {node.metadata.name} with {budget}:\n{case}\n{difference}", pytrace=False)
+
+
+def test_a_counter_that_is_overdrawn_concerns_those_that_draw_on_it() -> None:
+    """One card is used beyond what it has; a device that shares a block with it, but not that counter, is free."""
+
+    def consumption(**amounts: str) -> tuple[api.DeviceCounterConsumption, ...]:
+        return tuple(
+            api.DeviceCounterConsumption(counter_set=name.replace("_", "-"), counters=counters({"mem": amount}))
+            for name, amount in amounts.items()
+        )
+
+    sets = [api.CounterSet(name=f"card-{card}", counters=counters({"mem": "1"})) for card in (0, 1)]
+    devices = [
+        api.Device(name="free", consumes_counters=consumption(card_0="0")),
+        api.Device(name="both", consumes_counters=consumption(card_0="0", card_1="2")),
+    ]
+    scenario = Scenario(
+        nodes=(workloads.node("node-0"),),
+        slices=(
+            workloads.pool_slice(GPU, "node-0", on="node-0", name="a", count=2, counters=sets),
+            workloads.pool_slice(GPU, "node-0", devices, on="node-0", name="b", count=2),
+        ),
+        classes=workloads.CLASSES,
+        allocated_claims=(workloads.held("held", [(GPU, "node-0", "both")]),),
+        claims=(workloads.claim("one", [workloads.request("gpu", "gpu")]),),
+        features=dra.Features.all(),
+    )
+    cluster = dra.Cluster.from_objects(scenario.cluster_objects())
+    for budget in (HEAVY, LIGHT):
+        found = dra.Allocator(cluster, scenario.features, budget=budget).allocate(scenario.claims, "node-0")
+        assert found is not None
+        assert found[0].devices.results[0].device == "free"
