@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(wildcard dra_alloc/*.pyx dra_alloc/*.pxi dra_alloc/*.pxd dra_alloc/*.h dra_alloc/*.hpp)
 
-.PHONY: help env demo test quick smoke pythons sanitize bench lint format docs links wheel lock changes release-check clean
+.PHONY: help env demo test quick smoke pythons sanitize bench bench-compare lint format docs links wheel lock changes release-check clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -73,8 +73,14 @@ sanitize: env ## tests of all that the extension does, with AddressSanitizer and
 		$(abspath $(BIN))/python -m pytest -n 2 -p no:benchmark -p no:cacheprovider -m "not slow" -k "not kilobyte" \
 		$(SANITIZED_TESTS)
 
-bench: env ## the benchmarks
-	$(BIN)/python -m pytest bench --benchmark-group-by=group --benchmark-columns=min,median,ops
+bench: env ## the benchmarks, as a table; all figures go to bench/results/<commit>.json
+	@mkdir -p bench/results
+	$(BIN)/python -m pytest bench -q --benchmark-columns=min,median,rounds --benchmark-max-time 0.5 \
+		--benchmark-json=bench/results/$$(git rev-parse --short HEAD).json
+
+bench-compare: env ## two results of `make bench` side by side: make bench-compare OLD=… NEW=… (commits)
+	$(BIN)/pytest-benchmark compare --group-by=fullname --columns=min,median \
+		bench/results/$(OLD).json bench/results/$(NEW).json
 
 lint: env ## style, format and types
 	$(BIN)/ruff check .

@@ -6,7 +6,6 @@ Each benchmark of a size sets `benchmark.extra_info["n"]`; growth over sizes is 
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,6 +14,8 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 from rich.console import Console
 from rich.table import Table
+
+from bench.report import COLUMNS, Row, rows_of
 
 Measure = Callable[..., Any]
 
@@ -74,52 +75,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if not found:
         return
     table = Table(title="Benchmarks", title_justify="left")
-    for name, justify in (
-        ("benchmark", "left"),
-        ("n", "right"),
-        ("median", "right"),
-        ("of one", "right"),
-        ("times as fast", "right"),
-        ("as", "left"),
-        ("growth", "right"),
-    ):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
-    sizes: dict[str, list[tuple[int, float]]] = {}
-    for bench in found:
-        if "n" in bench.extra_info:
-            sizes.setdefault(_family(bench), []).append((bench.extra_info["n"], bench.stats.median))
-    for bench in found:
-        info = bench.extra_info
-        family = _family(bench)
-        points = sizes.get(family, [])
-        last = bool(points) and points[-1] == (info.get("n"), bench.stats.median)
-        units = info.get("units", 1)
-        table.add_row(
-            family,
-            str(info.get("n", "")),
-            _seconds(bench.stats.median),
-            _seconds(bench.stats.median / units) if units != 1 else "",
-            f"{info['ratio']:,.1f}" if "ratio" in info else "",
-            info.get("plain", ""),
-            f"n^{_exponent(points):.2f}" if last and len(points) > 2 else "",
-        )
+    for name in COLUMNS:
+        table.add_column(name, justify="left" if name in ("benchmark", "as") else "right")
+    for cells in rows_of(Row(bench.name, bench.stats.median, bench.extra_info) for bench in found):
+        table.add_row(*cells)
     Console(width=140).print(table)
-
-
-def _family(bench: Any) -> str:
-    return str(bench.extra_info.get("family") or bench.name.partition("[")[0].removeprefix("test_"))
-
-
-def _seconds(value: float) -> str:
-    for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs")):
-        if value * factor >= 1:
-            return f"{value * factor:,.2f} {unit}"
-    return f"{value * 1e9:,.0f} ns"
-
-
-def _exponent(points: list[tuple[int, float]]) -> float:
-    """Least-squares slope of log time over log size."""
-    xs = [math.log(n) for n, _ in points]
-    ys = [math.log(seconds) for _, seconds in points]
-    x, y = sum(xs) / len(xs), sum(ys) / len(ys)
-    return sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True)) / sum((a - x) ** 2 for a in xs)
