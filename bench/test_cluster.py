@@ -113,33 +113,18 @@ def test_simulate(measure: Measure, n: int) -> None:
 
 
 def test_parallel(measure: Measure) -> None:
-    """Nodes that all differ, two threads; the plain cost is one thread."""
-    work = workloads.fleet(1)
+    """Eight nodes that differ, each with a packing that takes a long search: two threads against one."""
     objects: list[object] = [*workloads.CLASSES]
-    for i in range(64):
-        trap = workloads.trap(120)
-        name = f"node-{i:05}"
-        objects.append(workloads.node(name))
-        for item in trap.objects[3:]:
-            devices = item.spec.devices[: 60 + i]  # type: ignore[attr-defined]
-            objects.append(workloads.pool_slice(GPU, name, devices, on=name))
-    claims = workloads.trap(1).claims
-    assert work.node
-
-    def ask(parallel: int) -> list[str]:
-        return dra.Allocator(cluster.fork()).feasible_nodes(claims, parallel=parallel)
-
+    for i in range(8):
+        objects += workloads.packing(18, seed=i, node_name=f"node-{i}").objects[2:]
+    claims = workloads.packing(18).claims
     cluster = dra.Cluster.from_objects(objects)
 
-    def setup() -> tuple[tuple[int], dict[str, Any]]:
+    def ask(parallel: int) -> list[str]:
         cluster._caches.questions.clear()
-        return (2,), {}
+        return dra.Allocator(cluster.fork()).feasible_nodes(claims, parallel=parallel)
 
-    def one() -> list[str]:
-        cluster._caches.questions.clear()
-        return ask(1)
-
-    assert measure(ask, n=64, setup=setup, rounds=5, plain=one, what="one thread") == []
+    assert measure(lambda: ask(2), n=8, plain=lambda: ask(1), what="one thread") == []
 
 
 def test_memory(measure: Measure) -> None:

@@ -5,6 +5,7 @@ Each function returns a `Workload`; `python -m bench.workloads NAME N` prints on
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 
 import attrs
@@ -385,6 +386,40 @@ def partitions(n: int, wanted: int | None = None) -> Workload:
     ]
     claims = [claim(f"claim-{i:04}", [request("gpu", "gpu")]) for i in range(wanted or 2 * n + 1)]
     return Workload(objects, claims, "node-00000")
+
+
+def packing(n: int, seed: int = 1, node_name: str = "node-00000") -> Workload:
+    """n parts of nearly equal size for two cards that have room for half of them each: a partition problem.
+
+    All sizes are multiples of 4 and the room of each card is not, though their sum is that of all parts: there is no
+    answer, and no bound of the search sees it.
+    """
+    rng = random.Random(seed)
+    odds = [4 * rng.randrange(10**6) for _ in range(n)]
+    left = sum(odds) // 8 * 4 + 2
+    half = n // 2 * 10**9
+    rooms = (half + left, half + sum(odds) - left)
+
+    def units(amount: int) -> dict[str, api.Counter]:
+        return {"units": api.Counter(value=Quantity.parse(str(amount)))}
+
+    sets = [api.CounterSet(name=f"card-{card}", counters=units(room)) for card, room in enumerate(rooms)]
+    devices = [
+        api.Device(
+            name=f"card-{card}-part-{part:02}",
+            attributes={"part": number(part)},
+            consumes_counters=(api.DeviceCounterConsumption(counter_set=f"card-{card}", counters=units(10**9 + odd)),),
+        )
+        for card in (0, 1)
+        for part, odd in enumerate(odds)
+    ]
+    slices = [
+        pool_slice(GPU, node_name, on=node_name, name=f"{node_name}-a", count=2, counters=sets),
+        pool_slice(GPU, node_name, devices, on=node_name, name=f"{node_name}-b", count=2),
+    ]
+    attribute = f'device.attributes["{GPU}"].part'
+    claims = [claim(f"claim-{part}", [request("gpu", "gpu", 1, f"{attribute} == {part}")]) for part in range(n)]
+    return Workload([*CLASSES, node(node_name), *slices], claims, node_name)
 
 
 def bins(n: int) -> Workload:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import threading
 
@@ -13,55 +12,21 @@ import dra_alloc as dra
 from bench import workloads
 from dra_alloc import api
 
-
-def hard() -> workloads.Workload:
-    """Twenty-four parts of nearly equal size for two cards that have room for twelve each: a partition problem.
-
-    All sizes are multiples of 4 and the room of each card is not, though their sum is that of all parts: there is no
-    answer, and no bound of the search sees it.
-    """
-    rng = random.Random(1)
-    odds = [4 * rng.randrange(10**6) for _ in range(24)]
-    left = sum(odds) // 8 * 4 + 2
-    rooms = (12 * 10**9 + left, 12 * 10**9 + sum(odds) - left)
-
-    def units(amount: int) -> dict[str, api.Counter]:
-        return {"units": api.Counter(value=api.Quantity.parse(str(amount)))}
-
-    sets = [api.CounterSet(name=f"card-{card}", counters=units(room)) for card, room in enumerate(rooms)]
-    devices = [
-        api.Device(
-            name=f"card-{card}-part-{part:02}",
-            attributes={"part": workloads.number(part)},
-            consumes_counters=(api.DeviceCounterConsumption(counter_set=f"card-{card}", counters=units(10**9 + odd)),),
-        )
-        for card in (0, 1)
-        for part, odd in enumerate(odds)
-    ]
-    slices = [
-        workloads.pool_slice(workloads.GPU, "node-0", on="node-0", name="a", count=2, counters=sets),
-        workloads.pool_slice(workloads.GPU, "node-0", devices, on="node-0", name="b", count=2),
-    ]
-    attribute = f'device.attributes["{workloads.GPU}"].part'
-    claims = [
-        workloads.claim(f"claim-{part}", [workloads.request("gpu", "gpu", 1, f"{attribute} == {part}")])
-        for part in range(len(odds))
-    ]
-    return workloads.Workload([*workloads.CLASSES, workloads.node("node-0"), *slices], claims, "node-0")
+HARD = workloads.packing(24)
 
 
 @pytest.fixture(scope="module")
 def cluster() -> dra.Cluster:
-    return dra.Cluster.from_objects(hard().objects)
+    return dra.Cluster.from_objects(HARD.objects)
 
 
-CLAIMS = hard().claims
+CLAIMS = HARD.claims
 
 
 def test_out_of_steps_is_not_a_verdict(cluster: dra.Cluster) -> None:
     alloc = dra.Allocator(cluster, budget=dra.Budget(max_steps=2000))
-    with pytest.raises(dra.BudgetExceeded, match=r"node node-0: .* of 2000 steps .* is not known") as caught:
-        alloc.allocate(CLAIMS, "node-0")
+    with pytest.raises(dra.BudgetExceeded, match=r"node node-00000: .* of 2000 steps .* is not known") as caught:
+        alloc.allocate(CLAIMS, HARD.node)
     assert caught.value.kind == "budget-exceeded"
     assert caught.value.steps >= 2000
     assert all(name.startswith("default/claim-") for name in caught.value.hard)
@@ -71,7 +36,7 @@ def test_out_of_steps_is_not_a_verdict(cluster: dra.Cluster) -> None:
 def test_out_of_time(cluster: dra.Cluster) -> None:
     alloc = dra.Allocator(cluster, budget=dra.Budget(timeout=0.05))
     with pytest.raises(dra.BudgetExceeded, match=r"budget of 0\.05 s"):
-        alloc.allocate(CLAIMS, "node-0")
+        alloc.allocate(CLAIMS, HARD.node)
     with pytest.raises(dra.BudgetExceeded):
         alloc.feasible_nodes(CLAIMS)
 
@@ -79,9 +44,9 @@ def test_out_of_time(cluster: dra.Cluster) -> None:
 def test_memory_bounds_what_is_remembered_not_the_answer(cluster: dra.Cluster) -> None:
     alloc = dra.Allocator(cluster, budget=dra.Budget(memory=0, max_steps=5000))
     with pytest.raises(dra.BudgetExceeded):
-        alloc.allocate(CLAIMS, "node-0")
+        alloc.allocate(CLAIMS, HARD.node)
     few = CLAIMS[:3]
-    assert alloc.allocate(few, "node-0") == dra.Allocator(cluster).allocate(few, "node-0")
+    assert alloc.allocate(few, HARD.node) == dra.Allocator(cluster).allocate(few, HARD.node)
 
 
 def test_cancel_from_another_thread(cluster: dra.Cluster) -> None:
@@ -90,7 +55,7 @@ def test_cancel_from_another_thread(cluster: dra.Cluster) -> None:
 
     def ask() -> None:
         try:
-            dra.Allocator(cluster).allocate(CLAIMS, "node-0", cancel=cancel)
+            dra.Allocator(cluster).allocate(CLAIMS, HARD.node, cancel=cancel)
         except dra.DraError as error:
             caught.append(error)
 
@@ -107,7 +72,7 @@ def test_ctrl_c_reaches_a_search_in_c(cluster: dra.Cluster) -> None:
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            dra.Allocator(cluster).allocate(CLAIMS, "node-0")
+            dra.Allocator(cluster).allocate(CLAIMS, HARD.node)
     finally:
         timer.join()
 
