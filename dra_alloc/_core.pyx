@@ -351,6 +351,7 @@ cdef class Cancel:
         self.flag = True
 
     def is_set(self):
+        """Whether `set` was called."""
         return self.flag
 
 
@@ -614,6 +615,12 @@ cdef class Search:
             for column, amount in entry[1]:
                 self.wide_available[column] -= sign * amount
 
+    cdef void _put_wide(self, string& key) noexcept with gil:
+        """What is left of all wide columns, as text of one length."""
+        cdef string left = repr(self.wide_available).encode()
+        put(key, <int64_t>left.size())
+        key.append(left)
+
     # -- preparation -------------------------------------------------------------------------------------------------
 
     cdef void _prepare(self) noexcept nogil:
@@ -753,7 +760,13 @@ cdef class Search:
     cdef void _number_twins(self):
         # Two devices are twins if they have the same row (which holds all that any slot can see of them), the same
         # draws on the same columns, the same memberships and the same flags. They have the same *shape* if that holds
-        # once columns and sets are counted from the start of their block.
+        # once columns and sets are counted from the start of their block. A device with wide amounts, which its row and
+        # draws do not tell of, has no twin.
+        cdef set wide = set() if self.wide is None else {number for number, _ in self.wide}
+        cdef vector[cbool] alone
+        alone.assign(self.devices.size(), False)
+        for number in wide:
+            alone[<size_t>number] = True
         cdef Interner twins = Interner()
         cdef Interner shapes = Interner()
         cdef Interner block_shapes = Interner()
@@ -775,6 +788,7 @@ cdef class Search:
                 put(key, device.row.id)
                 put(key, (1 if device.busy else 0) | (2 if device.charged else 0)
                     | (4 if device.elsewhere else 0) | (8 if device.barred else 0))
+                put(key, <int64_t>d if alone[d] else -1)
                 put(key, <int64_t>device.columns.size())
                 put(key, <int64_t>device.memberships.size())
                 local = key
@@ -1317,6 +1331,8 @@ cdef class Search:
         key.clear()
         put(key, i)
         put(key, self.counts[claim] if self.limited[claim] or not clean else -1)
+        if self.wide is not None:
+            self._put_wide(key)
         for d in range(self.devices.size()):
             if self.owners[d] == 0 and self.shares[d] == 0:
                 continue

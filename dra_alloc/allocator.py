@@ -168,7 +168,11 @@ class Allocator:
             return planner.feasible(nodes, limit)
         with self.cluster._caches.lock:
             ask = self._ask(() if claims is None else claims)
-            if limit is not None and limit < 1:
+            if limit is not None and limit < 0:
+                raise ValueError(f"limit is a number of nodes, not {limit}")
+            if parallel is not None and parallel < 1:
+                raise ValueError(f"parallel is a number of threads, not {parallel}")
+            if limit == 0:
                 return []
             names = None if nodes is None else [self._node(name).metadata.name for name in nodes]
             if names is None and len(ask.pending) < len(ask.claims):

@@ -44,14 +44,14 @@ class Budget:
     max_steps: devices taken in a search. timeout: seconds for a call, None for none. memory: bytes of remembered
     states; beyond them the search goes on without remembering more. light_steps: devices taken before the search turns
     to means that cost more and prune more (bounds, remembered states, twins); the answer does not depend on it.
-    max_answers: complete answers that `prefer` looks at.
+    max_answers: complete answers that `prefer` looks at. Raises ValueError for bounds that nothing can keep.
     """
 
-    max_steps: int = 20_000_000
-    timeout: float | None = None
-    memory: int = 64 << 20
-    light_steps: int = 256
-    max_answers: int = 10_000
+    max_steps: int = attrs.field(default=20_000_000, validator=attrs.validators.ge(1))
+    timeout: float | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.gt(0.0)))
+    memory: int = attrs.field(default=64 << 20, validator=attrs.validators.ge(0))
+    light_steps: int = attrs.field(default=256, validator=attrs.validators.ge(0))
+    max_answers: int = attrs.field(default=10_000, validator=attrs.validators.ge(1))
 
     def deadline(self) -> float:
         """When a call that begins now must end, on the monotonic clock; 0 for never."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -11,7 +12,7 @@ import attrs
 
 from dra_alloc._collector import paused_collector
 from dra_alloc.attempt import Ask, Attempt, Budget, signature
-from dra_alloc.errors import AllocationError
+from dra_alloc.errors import AllocationError, BudgetExceeded, Cancelled
 
 if TYPE_CHECKING:
     from dra_alloc._core import Cancel
@@ -145,6 +146,7 @@ class Feasibility:
             for number in numbers:
                 if self._verdicts[number] != _UNKNOWN:
                     continue
+                self._check_budget(number)
                 node = self._node(number)
                 likeness = signature(self._ask, view(node))
                 verdict = known.get(likeness)
@@ -167,6 +169,16 @@ class Feasibility:
                 verdict = self._question.verdicts[likeness] = outcome.result()
                 for number in members:
                     self._verdicts[number] = verdict
+
+    def _check_budget(self, number: int) -> None:
+        """A call ends between two nodes, too, when its time is up or it is cancelled."""
+        if self._cancel is not None and self._cancel.is_set():
+            raise Cancelled("the search was cancelled")
+        if self._deadline and time.monotonic() > self._deadline:
+            raise BudgetExceeded(
+                f"the time of {self._budget.timeout} s was over before node {self._order[number]} was looked at; "
+                "whether the claims fit there is not known"
+            )
 
     def _node(self, number: int) -> Node:
         node: Node | None = self._cluster.get("Node", self._order[number])

@@ -553,8 +553,8 @@ class Inventory:
             return NodeView(node, (), (), (), tuple(faulty), 0)
         pools.sort(key=itemgetter(0))
         ranks, tables, visibles, elsewheres = zip(*pools, strict=True)
-        late = sum([not waits for waits, _ in ranks])
-        return NodeView(node, tables, visibles, elsewheres, tuple(faulty), late)
+        first_late = sum([not waits for waits, _ in ranks])
+        return NodeView(node, tables, visibles, elsewheres, tuple(faulty), first_late)
 
     def _elsewhere(self, table: PoolTable, node: Node) -> bytes | None:
         """Devices that other nodes alone can use, and those that the node cannot do without node operations."""

@@ -41,6 +41,24 @@ def test_out_of_time(cluster: dra.Cluster) -> None:
         alloc.feasible_nodes(CLAIMS)
 
 
+def test_many_nodes_share_one_budget() -> None:
+    work = workloads.fleet(50)
+    alloc = dra.Allocator(dra.Cluster.from_objects(work.objects), budget=dra.Budget(timeout=1e-9))
+    with pytest.raises(dra.BudgetExceeded, match=r"the time of 1e-09 s was over before node node-00000"):
+        alloc.feasible_nodes(work.claims)
+    cancel = dra.Cancel()
+    assert not cancel.is_set()
+    cancel.set()
+    with pytest.raises(dra.Cancelled):
+        dra.Allocator(alloc.cluster).feasible_nodes(work.claims, cancel=cancel)
+
+
+@pytest.mark.parametrize("bounds", [{"max_steps": 0}, {"timeout": -1.0}, {"timeout": float("nan")}, {"memory": -1}])
+def test_bounds_that_nothing_can_keep_are_refused(bounds: dict[str, float]) -> None:
+    with pytest.raises(ValueError):
+        dra.Budget(**bounds)  # type: ignore[arg-type]
+
+
 def test_memory_bounds_what_is_remembered_not_the_answer(cluster: dra.Cluster) -> None:
     alloc = dra.Allocator(cluster, budget=dra.Budget(memory=0, max_steps=5000))
     with pytest.raises(dra.BudgetExceeded):

@@ -116,3 +116,29 @@ def two_on_a_card(room: str) -> Outcome:
 )
 def test_a_nano_decides(room: str, verdict: str) -> None:
     assert two_on_a_card(room).verdict == verdict
+
+
+def test_devices_that_differ_in_wide_amounts_alone_are_no_twins() -> None:
+    def units(**amounts: str) -> dict[str, api.Counter]:
+        return {name: api.Counter(value=api.Quantity.parse(amount)) for name, amount in amounts.items()}
+
+    most = str(2**63 - 1)
+    taken = ({"x": most, "y": most}, {"x": "1n"}, {"x": "1n"}, {"x": "0", "y": "1n"})
+    devices = [
+        api.Device(
+            name=f"dev-{i}",
+            consumes_counters=(api.DeviceCounterConsumption(counter_set="card", counters=units(**amounts)),),
+        )
+        for i, amounts in enumerate(taken)
+    ]
+    counters = [api.CounterSet(name="card", counters=units(x=most, y=most))]
+    slices = [
+        workloads.pool_slice(GPU, "p", on="node-0", name="a", count=2, counters=counters),
+        workloads.pool_slice(GPU, "p", devices, on="node-0", name="b", count=2),
+    ]
+    cluster = dra.Cluster.from_objects([*workloads.CLASSES, workloads.node("node-0"), *slices])
+    claims = [workloads.claim(f"claim-{i}", [workloads.request("gpu", "gpu")]) for i in range(2)]
+    for budget in (HEAVY, LIGHT):
+        found = dra.Allocator(cluster, budget=budget).allocate(claims, "node-0")
+        assert found is not None
+        assert [result.device for each in found for result in each.devices.results] == ["dev-1", "dev-2"]
