@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import attrs
 import pytest
+from jsonschema import Draft202012Validator
 
 from dra_alloc.api import Device, DeviceAttribute, NetworkDeviceData, ObjectMeta, ResourceClaim
 from dra_alloc.errors import DecodeError, ValidationError
@@ -37,6 +37,8 @@ from tests.features.building import claim, pod, result
 
 V1BETA1, V1ALPHA1 = VERSIONS
 UID = "c7e7b22e-239b-4498-b27c-7f1344481e14"
+#: Written after the text of the CDI specification; nothing that it does not name is let through.
+CDI = Draft202012Validator(json.loads((Path(__file__).parents[1] / "data" / "cdi-schema.json").read_bytes()))
 GPU_0 = MetadataDevice(driver="gpu.x", pool="n1", name="gpu-0", attributes={"model": DeviceAttribute(string="A")})
 
 
@@ -63,25 +65,8 @@ def mounted(root: Path) -> Path:
 
 
 def cdi_rules(spec: Any) -> None:
-    """What the CDI specification (0.5.0) and its JSON schema demand of a document like ours."""
-    assert set(spec) <= {"cdiVersion", "kind", "devices", "containerEdits"}
-    assert re.fullmatch(r"0\.\d+\.\d+", spec["cdiVersion"])
-    vendor, slash, kind = spec["kind"].partition("/")
-    assert slash
-    # A vendor and a class begin with a letter and end with a letter or digit.
-    assert re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]|[A-Za-z]", vendor)
-    assert re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*[A-Za-z0-9]|[A-Za-z]", kind)
-    assert isinstance(spec["devices"], list)
-    assert spec["devices"]
-    for device in spec["devices"]:
-        assert set(device) == {"name", "containerEdits"}
-        assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.:-]*[A-Za-z0-9]|[A-Za-z0-9]", device["name"])
-        edits = device["containerEdits"]
-        assert set(edits) == {"mounts"}
-        for mount in edits["mounts"]:
-            assert set(mount) == {"hostPath", "containerPath", "options"}
-            assert all(isinstance(mount[name], str) and mount[name].startswith("/") for name in list(mount)[:2])
-            assert all(isinstance(option, str) for option in mount["options"])
+    """What the CDI specification (0.5.0) demands of a document."""
+    CDI.validate(spec)
 
 
 def test_worked_example_a(tmp_path: Path) -> None:
@@ -388,6 +373,32 @@ def test_the_attributes_of_the_slice_can_be_passed_on() -> None:
 def test_specifications_follow_the_rules_of_cdi() -> None:
     made = claim_named("p-x", template="net")
     cdi_rules(cdi_spec("nic.x", UID, "nic", Path("/data/metadata.json"), container_path(made, "nic/fast", "nic.x")))
+
+
+def cdi_of(**changes: Any) -> dict[str, Any]:
+    return {**cdi_spec("nic.x", UID, "nic", Path("/data/metadata.json"), PurePosixPath("/metadata.json")), **changes}
+
+
+def mounting(name: str = "a", **mount: Any) -> list[dict[str, Any]]:
+    return [{"name": name, "containerEdits": {"mounts": [mount]}}]
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        (cdi_of(cdiVersion="0.4.0"), "$.cdiVersion"),
+        (cdi_of(kind="nic.x"), "$.kind"),
+        (cdi_of(kind="9nic.x/metadata"), "$.kind"),
+        (cdi_of(devices=[]), "$.devices"),
+        (cdi_of(annotations={}), "$"),
+        (cdi_of(devices=[{"name": "a", "containerEdits": {}}]), "$.devices[0].containerEdits"),
+        (cdi_of(devices=mounting("_a", hostPath="/a", containerPath="/a")), "$.devices[0].name"),
+        (cdi_of(devices=mounting(hostPath="/a")), "$.devices[0].containerEdits.mounts[0]"),
+        (cdi_of(devices=mounting(hostPath="a", containerPath="/a")), "$.devices[0].containerEdits.mounts[0].hostPath"),
+    ],
+)
+def test_the_schema_of_cdi_refuses_what_breaks_a_rule(spec: dict[str, Any], path: str) -> None:
+    assert [error.json_path for error in CDI.iter_errors(spec)] == [path]
 
 
 def metadata_of(**device: Any) -> DeviceMetadata:
