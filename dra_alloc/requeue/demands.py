@@ -19,8 +19,9 @@ from dra_alloc.api import (
     ResourceClaimSpec,
     ResourceClaimTemplate,
 )
+from dra_alloc.features._objects import key_of
 from dra_alloc.requeue.changes import EVERY
-from dra_alloc.requeue.waiting import Waiting, find, full_key
+from dra_alloc.requeue.waiting import Waiting
 from dra_alloc.requeue.wants import Want, Wants, is_want
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class Demands:
     def _claim(self, key: str, overlay: Overlay | None) -> ResourceClaim | None:
         if overlay is not None and overlay.key == key:
             return overlay.claim
-        found: ResourceClaim | None = find(self._cluster, "ResourceClaim", key)
+        found: ResourceClaim | None = self._cluster.get("ResourceClaim", key)
         return found
 
     def _made(self, pod: Waiting, entry: str, template: str, overlay: Overlay | None) -> _Source | None:
@@ -139,17 +140,15 @@ class Demands:
             return overlay.claim
         if pod.uid:
             for claim in self._cluster.claims_owned_by(pod.uid):
-                if pod.made_for(claim, entry) and (overlay is None or overlay.key != full_key(claim.metadata)):
+                if pod.made_for(claim, entry) and (overlay is None or overlay.key != key_of(claim.metadata)):
                     return claim
         if pod.group:
-            group: PodGroup | None = find(self._cluster, "PodGroup", f"{pod.namespace}/{pod.group}")
+            group: PodGroup | None = self._cluster.get("PodGroup", f"{pod.namespace}/{pod.group}")
             status = group.status if group is not None else None
             for recorded in status.resource_claim_statuses if status is not None else ():
                 if recorded.name == entry and recorded.resource_claim_name:
                     return self._claim(f"{pod.namespace}/{recorded.resource_claim_name}", overlay)
-        found: ResourceClaimTemplate | None = find(
-            self._cluster, "ResourceClaimTemplate", f"{pod.namespace}/{template}"
-        )
+        found: ResourceClaimTemplate | None = self._cluster.get("ResourceClaimTemplate", f"{pod.namespace}/{template}")
         return found
 
     def _demand(self, pod: Waiting, claims: list[_Source], keys: dict[str, None]) -> None:
@@ -172,7 +171,7 @@ class Demands:
                 keys[f"admin {pod.namespace}"] = None
             wanted += demand.wanted
             if pod.blocking is not None:
-                blocking += _narrowed(demand, pod.blocking.get(full_key(claim.metadata), ()))
+                blocking += _narrowed(demand, pod.blocking.get(key_of(claim.metadata), ()))
         for resource in pod.resources:
             found = self._class_of(resource)
             if found is not None:

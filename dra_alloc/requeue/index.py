@@ -24,13 +24,14 @@ from dra_alloc.api import (
 from dra_alloc.errors import DraError
 from dra_alloc.events import Event
 from dra_alloc.features._consumers import refers_to
+from dra_alloc.features._objects import key_of
 from dra_alloc.gates import Features
 from dra_alloc.inventory import PoolKey, PoolTable, compile_pool, rule_selects
 from dra_alloc.nodeselection import selector_admits
 from dra_alloc.requeue.changes import Helped, compare_pools, compare_views, freed, offered, taken
 from dra_alloc.requeue.demands import CHOOSY, FAILED, PLACELESS, Demands, Overlay, allocated, chosen
 from dra_alloc.requeue.judge import Judge
-from dra_alloc.requeue.waiting import CLAIM_NAME, Waiting, claim_owner, find, full_key
+from dra_alloc.requeue.waiting import CLAIM_NAME, Waiting, claim_owner
 
 if TYPE_CHECKING:
     from dra_alloc.cluster import Cluster
@@ -230,7 +231,7 @@ class RequeueIndex:
         else:
             found = self._with_failed(set(keys))
         # Of the others the claims are there, or they would not be found by what they want.
-        overlay = Overlay(full_key(event.object.metadata), new)
+        overlay = Overlay(key_of(event.object.metadata), new)
         users = {pod.key for pod in self._find(keys) if self._demands.resolve(pod, overlay) is None}
         return [pod for pod in found if pod.key not in users] if users else found
 
@@ -238,14 +239,14 @@ class RequeueIndex:
         """A template came or changed: pods whose claims are still to be made from it."""
         if event.action == "deleted" or (event.old is not None and event.old.spec == event.object.spec):
             return []
-        return self._with_failed({f"template {full_key(event.object.metadata)}"})
+        return self._with_failed({f"template {key_of(event.object.metadata)}"})
 
     def _group_event(self, event: Event) -> list[Waiting]:
         """A PodGroup came, or got its claims."""
         group, old = event.object, event.old
         if event.action == "deleted" or (old is not None and (old.spec, old.status) == (group.spec, group.status)):
             return []
-        return self._with_failed({f"group {full_key(group.metadata)}"})
+        return self._with_failed({f"group {key_of(group.metadata)}"})
 
     # Pods and namespaces
 
@@ -275,7 +276,7 @@ class RequeueIndex:
         gone: dict[PoolKey, list[str]] = {}
         keys: set[str] = set()
         for _, name, _ in Waiting(pod, None, 0).claims:
-            claim: ResourceClaim | None = find(self.cluster, "ResourceClaim", name) if name else None
+            claim: ResourceClaim | None = self.cluster.get("ResourceClaim", name) if name else None
             if claim is not None and _reserved_for_alone(claim, pod):
                 keys.update(_claim_keys(claim))
                 for pool, names in _by_pool(_held(claim), frozenset()).items():
@@ -456,9 +457,9 @@ class RequeueIndex:
                 keys = [f"class {item.metadata.name}", *(f"resource {name}" for name in names if name)]
                 keys.append(f"resource deviceclass.resource.kubernetes.io/{item.metadata.name}")
             elif isinstance(item, ResourceClaimTemplate):
-                keys = [f"template {full_key(item.metadata)}"]
+                keys = [f"template {key_of(item.metadata)}"]
             elif isinstance(item, PodGroup):
-                keys = [f"group {full_key(item.metadata)}"]
+                keys = [f"group {key_of(item.metadata)}"]
             else:
                 return
             for pod in self._find(keys):

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from sys import intern
-from typing import TYPE_CHECKING, Any
 
-from dra_alloc.api import ObjectMeta, Pod, ResourceClaim
+from dra_alloc.api import Pod, ResourceClaim
 from dra_alloc.requeue.reasons import Blocking, is_error, requests_blocking
 
-if TYPE_CHECKING:
-    from dra_alloc.cluster import Cluster
-
-__all__ = ["CLAIM_NAME", "Waiting", "claim_owner", "find", "full_key"]
+__all__ = ["CLAIM_NAME", "Waiting", "claim_owner"]
 
 #: The annotation of a claim made from a template that says which claim of the pod it is.
 CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
@@ -98,19 +94,6 @@ def claim_owner(claim: ResourceClaim) -> tuple[str, str, str] | None:
                 return reference.kind, reference.name, reference.uid
             return None
     return None
-
-
-def full_key(metadata: ObjectMeta) -> str:
-    """`namespace/name`, with `default` for no namespace."""
-    return f"{metadata.namespace or 'default'}/{metadata.name}"
-
-
-def find(cluster: Cluster, kind: str, key: str) -> Any:
-    """The object of a kind with a key `namespace/name`, or None; one without namespace is in `default`."""
-    found = cluster.get(kind, key)
-    if found is None and key.startswith("default/"):
-        found = cluster.get(kind, key.removeprefix("default/"))
-    return found
 
 
 def _extended_resources(pod: Pod) -> tuple[str, ...]:
