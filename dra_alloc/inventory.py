@@ -487,12 +487,6 @@ class Inventory:
         """Which pools nodes see has changed, for who knows which nodes."""
         self._views = CowMap()
 
-    def forget_all(self) -> None:
-        """Anything may have changed."""
-        self._tables = CowMap()
-        self._states = CowMap()
-        self._views = CowMap()
-
     # What is there
 
     def table(self, key: PoolKey) -> PoolTable | None:

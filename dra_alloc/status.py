@@ -50,6 +50,7 @@ class DeviceState:
     taints: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data with stable keys."""
         return {
             "node": self.node,
             "driver": self.driver,
@@ -76,6 +77,7 @@ class PoolSummary:
     fault: str = ""
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data with stable keys."""
         return {**attrs.asdict(self), "fault": self.fault or None}
 
 

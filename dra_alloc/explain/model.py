@@ -41,6 +41,7 @@ class Blocker:
     detail: str = ""
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data with stable keys."""
         return {"code": self.code, "what": self.what, "detail": self.detail}
 
 
@@ -57,6 +58,7 @@ class RuledOut:
     devices: tuple[tuple[str, str], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data with stable keys."""
         devices = [{"device": name, "detail": detail} for name, detail in self.devices]
         return {"code": self.code, "what": self.what, "count": self.count, "devices": devices}
 
@@ -69,6 +71,7 @@ class NearMiss:
     blocker: Blocker
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data with stable keys."""
         return {"device": self.device, **self.blocker.to_dict()}
 
 
@@ -98,6 +101,7 @@ class RequestExplanation:
         return len(self.candidates) >= self.wanted
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data with stable keys."""
         return {
             "claim": self.claim,
             "request": self.request,
@@ -120,6 +124,7 @@ class Chosen:
     device: str
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data with stable keys."""
         return {"claim": self.claim, "request": self.request, "device": self.device}
 
 
@@ -137,6 +142,7 @@ class ValueSplit:
     others: tuple[tuple[str, int], ...]
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data with stable keys."""
         return {
             "constraint": self.constraint,
             "attribute": self.attribute,
@@ -166,6 +172,7 @@ class Conflict:
     rest: tuple[RuledOut, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data with stable keys."""
         return {
             "code": self.code,
             "requests": list(self.requests),
@@ -191,6 +198,7 @@ class Failure:
     node: str = ""
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data with stable keys."""
         return {
             "code": self.code,
             "message": self.message,
@@ -220,6 +228,7 @@ class NodeExplanation:
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data with stable keys."""
         return {
             "node": self.node,
             "fits": self.fits,
@@ -243,6 +252,7 @@ class NodeGroup:
     example: NodeExplanation
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data with stable keys."""
         return {
             "code": self.code,
             "summary": self.summary,

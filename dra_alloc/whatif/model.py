@@ -47,6 +47,7 @@ class Change:
     apply: Callable[[Trial], None] = attrs.field(eq=False, repr=False, kw_only=True)
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data with stable keys."""
         return {
             "kind": self.kind,
             "cost": self.cost,
@@ -66,6 +67,7 @@ class Remedy:
     chosen: tuple[Chosen, ...]
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data with stable keys."""
         return {
             "cost": self.cost,
             "changes": [change.to_dict() for change in self.changes],
