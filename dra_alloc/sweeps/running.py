@@ -13,6 +13,7 @@ import attrs
 
 from dra_alloc.allocator import Budget
 from dra_alloc.cluster import Cluster
+from dra_alloc.errors import DraError
 from dra_alloc.gates import Features
 from dra_alloc.sweeps.model import Outcome, Scenario
 from dra_alloc.sweeps.playing import Rules
@@ -58,11 +59,13 @@ def sweep(
     progress: called after each outcome with the number of outcomes so far, and of scenarios if that is known.
     chunk: scenarios sent to a worker at a time.
 
-    A scenario that cannot be played is an outcome with `error`. Errors of the executor itself (a worker that died) are
-    raised as they are.
+    A scenario that cannot be played is an outcome with `error`. Raises DraError for what is no scenario, when it is
+    reached. Errors of the executor itself (a worker that died) are raised as they are.
     """
     if chunk < 1:
         raise ValueError(f"chunk is at least 1, not {chunk}")
+    if not isinstance(scenarios, Iterable):
+        raise DraError(f"scenarios: a Plan or an iterable of Scenario is needed, not {type(scenarios).__name__}")
     if cluster is None:
         cluster = getattr(scenarios, "cluster", None) or Cluster()
     if features is None:
@@ -104,7 +107,7 @@ def _run(
         crew = stack.enter_context(hire(executor, cluster, rules))
         # In this process a task is done when it is submitted: then one scenario at a time streams best.
         ahead, size = (1, 1) if executor is None else (_AHEAD * crew.size, chunk)
-        left = iter(scenarios)
+        left = _checked(scenarios)
         waiting: deque[_Batch] = deque()
         done = 0
         try:
@@ -122,6 +125,17 @@ def _run(
             for batch in waiting:
                 if batch.promise is not None:
                     batch.promise.cancel()
+
+
+def _checked(scenarios: Iterable[Scenario]) -> Iterator[Scenario]:
+    """The scenarios, one by one, as long as they are some."""
+    for number, scenario in enumerate(scenarios):
+        if not isinstance(scenario, Scenario):
+            raise DraError(
+                f"scenarios[{number}]: a Scenario is needed, such as Scenario(name='two', workload=pods),"
+                f" not {type(scenario).__name__}"
+            )
+        yield scenario
 
 
 def _submit(crew: Crew, scenarios: list[Scenario], record: Record | None) -> _Batch | None:

@@ -128,6 +128,20 @@ def test_what_is_no_object_is_refused_when_the_scenario_is_made() -> None:
         Scenario(name="x", workload=[{"kind": "Nonsense"}])
 
 
+@pytest.mark.parametrize(
+    ("scenarios", "message"),
+    [
+        ([5], r"scenarios\[0\]: a Scenario is needed, .*, not int"),
+        ([Scenario(name="fine"), {"name": "x"}], r"scenarios\[1\]: a Scenario is needed, .*, not dict"),
+        (5, "scenarios: a Plan or an iterable of Scenario is needed, not int"),
+        (Scenario(name="alone"), "an iterable of Scenario is needed, not Scenario"),
+    ],
+)
+def test_what_is_no_scenario_is_refused(scenarios: Any, message: str) -> None:
+    with pytest.raises(dra.DraError, match=message):
+        list(sweep(scenarios, cluster=cluster(1)))
+
+
 def executors() -> dict[str, Any]:
     return {
         "one thread": lambda: ThreadPoolExecutor(1),
