@@ -412,42 +412,15 @@ class Allocator:
             claims = (claims,)
         found: dict[str, ResourceClaim] = {}
         for claim in claims:
-            model = self._claim(claim)
+            model = self.cluster.resolve(claim, ResourceClaim)
             key = model.metadata.key
             if key in found:
                 raise DraError(f"claim {key} is asked for twice")
             found[key] = model
         return tuple(found.values())
 
-    def _claim(self, claim: Any) -> ResourceClaim:
-        if isinstance(claim, ResourceClaim):
-            return claim
-        if isinstance(claim, str):
-            known: ResourceClaim | None = self.cluster.get("ResourceClaim", claim)
-            if known is None:
-                raise DraError(f"there is no ResourceClaim {claim!r} in the cluster; claims are named namespace/name")
-            return known
-        from dra_alloc.codec import decode
-
-        model = decode(claim)
-        if not isinstance(model, ResourceClaim):
-            raise DraError(f"a ResourceClaim is needed here, not a {model.kind}")
-        return model
-
     def _node(self, node: Any) -> Node:
-        if isinstance(node, str):
-            found: Node | None = self.cluster.get("Node", node)
-            if found is None:
-                raise DraError(f"there is no node {node!r} in the cluster")
-            return found
-        if isinstance(node, Node):
-            return node
-        from dra_alloc.codec import decode
-
-        model = decode(node)
-        if not isinstance(model, Node):
-            raise DraError(f"a Node is needed here, not a {model.kind}")
-        return model
+        return self.cluster.resolve(node, Node)
 
     def _question(self, claims: tuple[ResourceClaim, ...]) -> Question:
         key = question_key(claims, self.cluster, self.features)

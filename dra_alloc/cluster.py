@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 import attrs
 
@@ -17,6 +17,7 @@ from dra_alloc.api import (
     DeviceClass,
     DeviceRequestAllocationResult,
     DeviceTaintRule,
+    KubernetesObject,
     Namespace,
     Node,
     Pod,
@@ -46,6 +47,8 @@ HISTORY = 10_000
 _LOG_LIMIT = 4096
 
 Listener = Callable[[Event], object]
+
+_Object = TypeVar("_Object", bound=KubernetesObject)
 
 
 @attrs.define(eq=False)
@@ -156,6 +159,25 @@ class Cluster:
             return None
         found = objects.get(key)
         return objects.get(_other_key(key)) if found is None else found
+
+    def resolve(self, item: Any, kind: type[_Object]) -> _Object:
+        """An object given as model, dict, object of a client, or name (`namespace/name`) of one in the cluster.
+
+        Raises DraError for a name that is not there and for an object of another kind, DecodeError for what is no
+        object.
+        """
+        if isinstance(item, kind):
+            return item
+        if isinstance(item, str):
+            found: _Object | None = self.get(kind.kind, item)
+            if found is None:
+                named = "" if kind is Node else "; the name is namespace/name"
+                raise DraError(f"there is no {kind.kind} {item!r} in the cluster{named}")
+            return found
+        model = _model(item)
+        if not isinstance(model, kind):
+            raise DraError(f"a {kind.kind} is needed here, not a {model.kind}")
+        return model
 
     def objects(self, kind: str) -> list[Any]:
         """All objects of a kind, in the order in which they came."""

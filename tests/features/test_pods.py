@@ -127,7 +127,7 @@ def test_nodes_are_tried_in_order_and_may_be_chosen() -> None:
     assert plan is not None
     assert plan.node == "n8"
     assert allocator.allocate_pod(pod, node="n0") is None
-    with pytest.raises(dra.DraError, match="there is no node 'n99'"):
+    with pytest.raises(dra.DraError, match="there is no Node 'n99'"):
         allocator.allocate_pod(pod, node="n99")
 
 

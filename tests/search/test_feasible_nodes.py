@@ -85,7 +85,7 @@ def test_nodes_choose_and_order(alloc: dra.Allocator) -> None:
     everything = alloc.feasible_nodes(CLAIMS)
     some = [everything[3], everything[0]]
     assert alloc.feasible_nodes(CLAIMS, nodes=some) == some
-    with pytest.raises(dra.DraError, match="there is no node 'nowhere'"):
+    with pytest.raises(dra.DraError, match="there is no Node 'nowhere'"):
         alloc.feasible_nodes(CLAIMS, nodes=["nowhere"])
 
 

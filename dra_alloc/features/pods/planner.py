@@ -19,7 +19,7 @@ from dra_alloc.api import (
 )
 from dra_alloc.attempt import signature
 from dra_alloc.cluster import MAX_RESERVED, same_consumer
-from dra_alloc.errors import AllocationError, DraError
+from dra_alloc.errors import AllocationError
 from dra_alloc.feasibility import NODE_ERRORS as _OF_CLAIMS
 from dra_alloc.features._placement import placement_fault
 from dra_alloc.features.binding import BindingState, claim_readiness
@@ -69,19 +69,7 @@ def pod_of(pod: Any, allocator: Allocator) -> Pod:
 
     Raises DraError for what is no pod or not there.
     """
-    if isinstance(pod, Pod):
-        return pod
-    if isinstance(pod, str):
-        found: Pod | None = allocator.cluster.get("Pod", pod)
-        if found is None:
-            raise DraError(f"there is no Pod {pod!r} in the cluster; pods are named namespace/name")
-        return found
-    from dra_alloc.codec import decode
-
-    model = decode(pod)
-    if not isinstance(model, Pod):
-        raise DraError(f"a Pod is needed here, not a {model.kind}")
-    return model
+    return allocator.cluster.resolve(pod, Pod)
 
 
 @attrs.frozen(eq=False)
