@@ -1,10 +1,13 @@
-"""Expressions: compiled, evaluated on a device, and verdicts over a fleet; against cel-python's own evaluator."""
+"""Expressions: compiled, evaluated on a device, and verdicts over a fleet; against other evaluators of CEL."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import celpy
+import pytest
+from cel_expr_python import cel
 from celpy.adapter import json_to_cel
 
 from bench.conftest import Measure
@@ -39,7 +42,7 @@ TYPICAL = (
     f'{A}.model + "/" + {A}.family == "A100-SXM4/Ampere"',
 )
 
-#: Those of them that cel-python's evaluator understands: no versions, quantities, optionals, bind, lowerAscii.
+#: Those of them that the other evaluators understand: no versions, quantities, optionals, bind, lowerAscii.
 PLAIN = tuple(
     expression
     for expression in TYPICAL
@@ -63,38 +66,81 @@ def _device(number: int) -> dict[str, Any]:
     }
 
 
-def test_compile(measure: Measure) -> None:
-    """20 typical selectors, compiled anew, with the generated code."""
+def _plain_device() -> dict[str, Any]:
+    """The first device, as evaluators without types of Kubernetes take it."""
+    values = {name: next(iter(value.values())) for name, value in _device(0)["attributes"].items()}
+    return {"driver": DRIVER, "attributes": {DRIVER: values}}
+
+
+#: Compiles an expression to a function that evaluates it on the first device.
+Compiler = Callable[[str], Callable[[], bool]]
+
+
+def _cel_python() -> Compiler:
+    environment = celpy.Environment()
+    activation = {"device": json_to_cel(_plain_device())}
+
+    def compiled(expression: str) -> Callable[[], bool]:
+        program = environment.program(environment.compile(expression))
+        return lambda: bool(program.evaluate(activation))
+
+    return compiled
+
+
+def _cel_expr_python() -> Compiler:
+    environment = cel.NewEnv(variables={"device": cel.Type.DYN})
+    data = {"device": _plain_device()}
+
+    def compiled(expression: str) -> Callable[[], bool]:
+        program = environment.compile(expression)
+        return lambda: bool(program.eval(data=data).plain_value())
+
+    return compiled
+
+
+against = pytest.mark.parametrize("other", [_cel_python, _cel_expr_python], ids=["cel-python", "cel-expr-python"])
+
+
+@against
+def test_compile(measure: Measure, other: Callable[[], Compiler], request: pytest.FixtureRequest) -> None:
+    """20 typical selectors, compiled anew, with the generated code; against those that the other understands."""
     compile_selector("true")
+    compiler = other()
+    compiler("true")
 
     def run() -> list[Any]:
         programs = [_build(expression, True, _selector_type, _as_verdict) for expression in TYPICAL]
         return [program._compiled for program in programs]  # type: ignore[union-attr]
 
-    functions = measure(run, n=len(TYPICAL), units=len(TYPICAL))
+    functions = measure(
+        run,
+        n=len(TYPICAL),
+        units=len(TYPICAL),
+        plain=lambda: [[compiler(expression) for expression in PLAIN] for _ in range(5)],
+        plain_units=5 * len(PLAIN),
+        what=request.node.callspec.id,
+    )
     env = device_env_from_dict(DRIVER, _device(0))
     assert [function(env) for function in functions] == [True] * len(TYPICAL)
 
 
-def test_evaluate(measure: Measure) -> None:
-    """Compiled selectors on a device, against cel-python's evaluator on the same."""
+@against
+def test_evaluate(measure: Measure, other: Callable[[], Compiler], request: pytest.FixtureRequest) -> None:
+    """Compiled selectors on a device; against the other's on the same."""
     env = device_env_from_dict(DRIVER, _device(0))
     programs = [compile_selector(expression) for expression in PLAIN]
-    environment = celpy.Environment()
-    others = [environment.program(environment.compile(expression)) for expression in PLAIN]
-    values = {name: next(iter(value.values())) for name, value in _device(0)["attributes"].items()}
-    activation = {"device": json_to_cel({"driver": DRIVER, "attributes": {DRIVER: values}})}
+    compiler = other()
+    functions = [compiler(expression) for expression in PLAIN]
     answer = measure(
         lambda: [program.evaluate(env) for program in programs],
         n=len(PLAIN),
         units=len(PLAIN),
-        plain=lambda: [other.evaluate(activation) for other in others],
-        plain_units=len(PLAIN),
-        what="cel-python's evaluator",
+        plain=lambda: [[function() for function in functions] for _ in range(20)],
+        plain_units=20 * len(PLAIN),
+        what=request.node.callspec.id,
         rounds=200,
     )
-    assert answer == [True] * len(PLAIN)
-    assert [bool(other.evaluate(activation)) for other in others] == answer
+    assert answer == [function() for function in functions] == [True] * len(PLAIN)
 
 
 def test_evaluate_kubernetes(measure: Measure) -> None:
