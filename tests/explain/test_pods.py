@@ -93,7 +93,7 @@ def test_claims_or_a_pod_not_both() -> None:
         alloc.explain()
     with pytest.raises(dra.DraError, match="no Pod 'default/q'"):
         alloc.explain(pod="default/q")
-    with pytest.raises(dra.DraError, match="no node 'z'"):
+    with pytest.raises(dra.DraError, match="no Node 'z'"):
         alloc.explain(pod="default/p", node="z")
 
 
