@@ -1,4 +1,4 @@
-"""Profiles for hypothesis, chosen by the environment variable HYPOTHESIS_PROFILE: `default` or `nightly`."""
+"""Profiles for hypothesis, chosen by the environment variable HYPOTHESIS_PROFILE (`default` or `nightly`); no terminal."""
 
 from __future__ import annotations
 
