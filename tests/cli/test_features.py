@@ -196,6 +196,48 @@ def test_metadata_files(run: Run, tmp_path: Path) -> None:
     assert run("metadata", bad).status == 2
 
 
+def test_metadata_files_are_written_as_a_driver_would(run: Run, tmp_path: Path) -> None:
+    arguments = ("metadata-write", "-f", "examples/device-metadata/cluster.yaml", "--root", tmp_path)
+    folder = "dra-device-metadata/default_trainer-0-devices-x7k2q"
+    files = [f"plugins/{kind}.example.com/{folder}/{kind}/metadata.json" for kind in ("gpu", "nic")]
+    assert run(*arguments, "-o", "json").json == {
+        "files": [
+            {
+                "claim": "default/trainer-0-devices-x7k2q",
+                "request": kind,
+                "driver": f"{kind}.example.com",
+                "cdiDeviceID": f"{kind}.example.com/metadata=3f0d9a52-7a3e-4f0e-9a51-0c5a1d2e3f40_{kind}",
+                "file": file,
+            }
+            for kind, file in zip(("gpu", "nic"), files, strict=True)
+        ]
+    }
+    # What is read back is the example, whose slice publishes the GPU and not the NIC.
+    example = run("metadata", "examples/device-metadata/gpu.example.com-metadata.json", "-o", "json").json
+    assert run("metadata", tmp_path / files[0], "-o", "json").json == example
+    (request,) = run("metadata", tmp_path / files[1], "-o", "json").json["requests"]
+    assert request["devices"] == [{"driver": "nic.example.com", "pool": "node-1", "name": "nic-0"}]
+    assert len(list((tmp_path / "cdi").iterdir())) == 2
+    again = run(*arguments, "--claim", "trainer-0-devices-x7k2q")
+    assert (again.status, again.out.split()[:4]) == (0, ["CLAIM", "REQUEST", "DRIVER", "FILE"])
+    missing = run(*arguments, "--claim", "none")
+    assert (missing.status, missing.out) == (2, "")
+    assert "there is no allocated ResourceClaim default/none in the input" in missing.err
+    none = ("metadata-write", "-f", "examples/standard-attributes", "--root", tmp_path / "none")
+    assert run(*none).out == "No claim is allocated.\n"
+    assert not (tmp_path / "none").exists()
+
+
+def test_metadata_is_written_for_claims_that_can_be_named(run: Run, tmp_path: Path) -> None:
+    text = Path("examples/device-metadata/cluster.yaml").read_text(encoding="utf-8")
+    arguments = ("metadata-write", "-f", "-", "--root", tmp_path)
+    bare = run(*arguments, "-o", "json", stdin=text.replace("  namespace: default\n", "", 1))
+    assert [item["claim"] for item in bare.json["files"]] == ["default/trainer-0-devices-x7k2q"] * 2
+    nameless = run(*arguments, stdin=text.replace("  uid: 3f0d9a52-7a3e-4f0e-9a51-0c5a1d2e3f40\n", "", 1))
+    assert (nameless.status, nameless.out) == (2, "")
+    assert "ResourceClaim default/trainer-0-devices-x7k2q: metadata.uid: '' is no UID" in nameless.err
+
+
 def test_attributes_of_pci_devices(run: Run, tmp_path: Path) -> None:
     device = tmp_path / "devices/pci0000:3a/0000:3b:00.0"
     device.mkdir(parents=True)

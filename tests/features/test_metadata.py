@@ -27,13 +27,14 @@ from dra_alloc.features.metadata import (
     container_path,
     encode_stream,
     metadata_problems,
+    published_devices,
     published_metadata,
     read_claim,
     read_file,
     read_stream,
     read_template_claim,
 )
-from tests.features.building import claim, pod, result
+from tests.features.building import claim, pod, result, slice_of
 
 V1BETA1, V1ALPHA1 = VERSIONS
 UID = "c7e7b22e-239b-4498-b27c-7f1344481e14"
@@ -368,6 +369,30 @@ def test_a_container_sees_the_requests_that_it_names() -> None:
 def test_the_attributes_of_the_slice_can_be_passed_on() -> None:
     device = Device(name="gpu-0", attributes={"model": DeviceAttribute(string="A")})
     assert published_metadata("gpu.x", "n1", device) == GPU_0
+
+
+def test_the_newest_slices_say_what_a_device_publishes() -> None:
+    old, new = (
+        slice_of(Device(name="gpu-0", attributes={"model": DeviceAttribute(string=model)}), generation=generation)
+        for generation, model in enumerate(("A", "B"))
+    )
+    held = claim("c", result("gpu-0", request="gpu/big"), result("gone", request="gpu/big"), result("gpu-0", pool="x"))
+    entry = MetadataDevice(
+        driver="gpu.example.com", pool="node-1", name="gpu-0", attributes=new.spec.devices[0].attributes
+    )
+    assert published_devices(held, [new, old]) == {
+        "gpu.example.com": {
+            "gpu/big": [entry, attrs.evolve(entry, name="gone", attributes={})],
+            "gpu": [attrs.evolve(entry, pool="x", attributes={})],
+        }
+    }
+    assert published_devices(claim("c"), [new]) == {}
+
+
+def test_paths_on_the_host_are_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    writer(Path()).prepare(claim_named("c1"), {"gpu": [GPU_0]})
+    assert read_claim(mounted(tmp_path), "c1", "gpu").requests[0].devices == (GPU_0,)
 
 
 def test_specifications_follow_the_rules_of_cdi() -> None:

@@ -18,6 +18,7 @@ from dra_alloc.features.metadata.objects import (
     container_path,
     encode_stream,
     pod_claim_name,
+    published_devices,
     published_metadata,
 )
 from dra_alloc.features.metadata.reading import merge, read_claim, read_file, read_stream, read_template_claim
@@ -43,6 +44,7 @@ __all__ = [
     "merge",
     "metadata_problems",
     "pod_claim_name",
+    "published_devices",
     "published_metadata",
     "read_claim",
     "read_file",

@@ -9,10 +9,19 @@ from typing import ClassVar
 
 import attrs
 
-from dra_alloc.api import Device, DeviceAttribute, Model, NetworkDeviceData, ObjectMeta, Pod, ResourceClaim
+from dra_alloc.api import (
+    Device,
+    DeviceAttribute,
+    Model,
+    NetworkDeviceData,
+    ObjectMeta,
+    Pod,
+    ResourceClaim,
+    ResourceSlice,
+)
 from dra_alloc.api._model import REQUIRED
 from dra_alloc.features._consumers import pod_claims
-from dra_alloc.features._objects import key_of
+from dra_alloc.features._objects import key_of, newest_slices
 from dra_alloc.gates import Features
 
 __all__ = [
@@ -28,6 +37,7 @@ __all__ = [
     "container_path",
     "encode_stream",
     "pod_claim_name",
+    "published_devices",
     "published_metadata",
 ]
 
@@ -86,6 +96,25 @@ def encode_stream(metadata: DeviceMetadata, versions: Iterable[str]) -> bytes:
 def published_metadata(driver: str, pool: str, device: Device) -> MetadataDevice:
     """The entry of a device with the attributes that its slice publishes, as drivers are advised to give them."""
     return MetadataDevice(driver=driver, pool=pool, name=device.name, attributes=device.attributes)
+
+
+def published_devices(
+    claim: ResourceClaim, slices: Iterable[ResourceSlice]
+) -> dict[str, dict[str, list[MetadataDevice]]]:
+    """The entries of an allocated claim's devices by driver, then by `request` or `request/subrequest`.
+
+    They have the attributes that the newest slices of their pools publish; a device in none of these has no attributes.
+    """
+    pools = newest_slices(slices)
+    allocation = claim.status.allocation if claim.status is not None else None
+    found: dict[str, dict[str, list[MetadataDevice]]] = {}
+    for result in allocation.devices.results if allocation is not None else ():
+        pool = pools.get((result.driver, result.pool), [])
+        published = (device for item in pool for device in item.spec.devices if device.name == result.device)
+        device = next(published, Device(name=result.device))
+        entry = published_metadata(result.driver, result.pool, device)
+        found.setdefault(result.driver, {}).setdefault(result.request, []).append(entry)
+    return found
 
 
 def base_request(request: str) -> str:

@@ -63,6 +63,11 @@ def cdi_spec(driver: str, claim_uid: str, request: str, host_path: Path, target:
     }
 
 
+def _absolute(path: str | Path) -> Path:
+    """CDI takes no other paths, since the container runtime has a folder of its own."""
+    return Path(path).absolute()
+
+
 def _as_tuple(versions: Iterable[str]) -> tuple[str, ...]:
     return tuple(versions)
 
@@ -80,7 +85,7 @@ class MetadataWriter:
     """
 
     driver: str
-    data_dir: Path = attrs.field(converter=Path)
+    data_dir: Path = attrs.field(converter=_absolute)
     versions: tuple[str, ...] = attrs.field(converter=_as_tuple)
     cdi_dir: Path = attrs.field(default=CDI_DIR, converter=Path)
 
