@@ -104,17 +104,33 @@ def test_requeue_slice(measure: Measure, size: int) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_requeue_add(measure: Measure, size: int) -> None:
+def test_requeue_add_all(measure: Measure, size: int) -> None:
+    """All that are pending when a scheduler starts."""
     pods, claims = crowd(size)
     cluster = dra.Cluster.from_objects([*CLASSES, node("node-0"), *claims])
 
     def add_all() -> dra.RequeueIndex:
         index = dra.RequeueIndex(cluster)
+        index.add_all(pods)
+        return index
+
+    found = measure(add_all, n=size, units=size, setup=lambda: None, rounds=2)
+    assert len(found) == size
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_requeue_add(measure: Measure, size: int) -> None:
+    """One after the other."""
+    pods, claims = crowd(size)
+    cluster = dra.Cluster.from_objects([*CLASSES, node("node-0"), *claims])
+
+    def add_each() -> dra.RequeueIndex:
+        index = dra.RequeueIndex(cluster)
         for each in pods:
             index.add(each)
         return index
 
-    found = measure(add_all, n=size, units=size, setup=lambda: None, rounds=2)
+    found = measure(add_each, n=size, units=size, setup=lambda: None, rounds=2)
     assert len(found) == size
 
 

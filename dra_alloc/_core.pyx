@@ -20,6 +20,7 @@ from libcpp.algorithm cimport sort
 from libcpp.deque cimport deque
 from libcpp.string cimport string
 from libcpp.unordered_map cimport unordered_map
+from libcpp.utility cimport move, pair
 from libcpp.unordered_set cimport unordered_set
 from libcpp.vector cimport vector
 

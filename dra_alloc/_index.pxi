@@ -67,11 +67,13 @@ cdef class Postings:
         place = self._places.get(name)
         return None if place is None else self._items[place]
 
-    def put(self, str name, item, keys):
+    def put(self, str name, item, list keys):
         """Post an item under keys (strings, each once). One of the same name is replaced and keeps its turn."""
         cdef int32_t place
         cdef Waiter* waiter
         cdef Posted entry, counterpart
+        cdef vector[Posted]* posted
+        cdef str key
         found = self._places.get(name)
         if found is not None:
             place = found
@@ -92,12 +94,13 @@ cdef class Postings:
         waiter = &self._waiters[place]
         waiter.keys.reserve(len(keys))
         for key in keys:
-            entry.which = self._number(text_of(key))
-            entry.at = <int32_t>self._lists[entry.which].size()
+            entry.which = self._number(key)
+            posted = &self._lists[entry.which]
+            entry.at = <int32_t>posted.size()
             counterpart.which = place
             counterpart.at = <int32_t>waiter.keys.size()
             waiter.keys.push_back(entry)
-            self._lists[entry.which].push_back(counterpart)
+            posted.push_back(counterpart)
 
     def remove(self, name):
         """Take an item out. Returns whether it was there."""
@@ -138,7 +141,8 @@ cdef class Postings:
                 out.append(self._items[turns[i].place])
         return out
 
-    cdef int32_t _number(self, const string& key):
+    cdef int32_t _number(self, str text):
+        cdef string key = text_of(text)
         cdef unordered_map[string, int32_t].iterator found = self._numbers.find(key)
         cdef int32_t number
         if found != self._numbers.end():
@@ -150,8 +154,8 @@ cdef class Postings:
         else:
             number = self._free_numbers.back()
             self._free_numbers.pop_back()
-        self._numbers[key] = number
-        self._texts[number] = &cython.operator.dereference(self._numbers.find(key)).first
+        found = self._numbers.insert(pair[string, int32_t](move(key), number)).first
+        self._texts[number] = &cython.operator.dereference(found).first
         return number
 
     cdef void _withdraw(self, int32_t place):

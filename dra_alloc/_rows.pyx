@@ -62,8 +62,10 @@ cdef class Reader:
     cdef object _attribute(self, value):
         """A number for the value of an attribute, the same for equal ones."""
         cdef object identity = <size_t><void*>value
+        cdef bint simple
         found = self._numbers.get(identity)
         if found is None:
+            simple = True  # strings, ints and bools cannot be malformed
             if value.string is not None:
                 content = ("string", value.string)
             elif value.int is not None:
@@ -72,12 +74,14 @@ cdef class Reader:
                 content = ("bool", value.bool)
             elif value.version is not None:
                 content = ("version", value.version)
+                simple = False
             else:
                 content = value
+                simple = False
             found = self._contents.get(content)
             if found is None:
                 found = self._contents[content] = len(self._contents)
-                if not self._is_sound(value):
+                if not simple and not self._is_sound(value):
                     self._unsound.add(found)
             self._numbers[identity] = found
             self._alive.append(value)
@@ -121,7 +125,7 @@ cdef class Reader:
             capacity = device.capacity
             sound = True
             for value in attributes.values():
-                # Strings, ints and bools cannot be malformed; versions and lists are looked at once each.
+                # Versions and lists are looked at once each.
                 if value.string is None and value.int is None and value.bool is None:
                     if self._attribute(value) in self._unsound:
                         sound = False

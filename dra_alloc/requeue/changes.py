@@ -53,11 +53,13 @@ class Helped:
 
     def changed(self, before: Row | None, after: Row | None) -> None:
         """A device changed in any way: it may have stood in the way as it was."""
-        for row in (before, after):
-            if row is not None:
-                self.keys.update([want.key for want in self.judge.counts(row)])
         if before is not None:
+            self.keys.update([want.key for want in self.judge.counts(before)])
             self.broken(before)
+        if after is not None and after is not before:
+            if before is not None:
+                after.share_env(before)
+            self.keys.update([want.key for want in self.judge.counts(after)])
 
     def broken(self, row: Row) -> None:
         """A device of the row is out of the way of wants that it is an error for."""
@@ -109,14 +111,16 @@ def _different(table: PoolTable, other: PoolTable) -> list[int]:
     """Numbers of the devices of a pool that another state of it does not have, or has changed or elsewhere."""
     places = [_place_of(item.spec) for item in table.slices]
     others = [_place_of(item.spec) for item in other.slices]
+    stay = len(places) == 1 and places == others  # most pools are one slice, which stays where it is
+    twins, twin_taints, twin_of = other.devices, other.taints, other.index.get
     found = []
-    for number, device in enumerate(table.devices):
-        twin = other.index.get(device.name)
+    for number, (device, taints) in enumerate(zip(table.devices, table.taints, strict=True)):
+        twin = twin_of(device.name)
         if (
             twin is None
-            or (other.devices[twin] is not device and other.devices[twin] != device)
-            or other.taints[twin] != table.taints[number]
-            or others[other.slice_of[twin]] != places[table.slice_of[number]]
+            or (twins[twin] is not device and twins[twin] != device)
+            or (twin_taints[twin] is not taints and twin_taints[twin] != taints)
+            or not (stay or others[other.slice_of[twin]] == places[table.slice_of[number]])
         ):
             found.append(number)
     return found

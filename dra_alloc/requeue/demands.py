@@ -94,9 +94,7 @@ class Demands:
 
     def keys(self, pod: Waiting) -> list[str]:
         """All that the pod is to be found by."""
-        keys: dict[str, None] = {}
-        if pod.failed:
-            keys[FAILED] = None
+        keys: dict[str, None] = {FAILED: None} if pod.failed else {}
         for _, claim, template in pod.claims:
             if claim:
                 keys[f"claim {claim}"] = None
@@ -115,10 +113,11 @@ class Demands:
     def resolve(self, pod: Waiting, overlay: Overlay | None = None) -> list[_Source] | None:
         """The claims of a pod, or the templates that they will be made from; None if one is missing or going."""
         found: list[_Source] = []
+        get = self._cluster.get
         for entry, name, template in pod.claims:
             item: _Source | None
             if name:
-                item = self._claim(name, overlay)
+                item = overlay.claim if overlay is not None and overlay.key == name else get("ResourceClaim", name)
                 if item is not None and (template or not entry) and not pod.owns(item):
                     return None
             else:
@@ -157,9 +156,10 @@ class Demands:
         missing = False
         for claim in claims:
             if isinstance(claim, ResourceClaim):
-                if claim.status is not None and claim.status.allocation is not None:
-                    if claim.status.allocation.node_selector is not None:
-                        wanted.append(self._place(claim.status.allocation.node_selector))
+                status = claim.status
+                if status is not None and status.allocation is not None:
+                    if status.allocation.node_selector is not None:
+                        wanted.append(self._place(status.allocation.node_selector))
                     continue
                 demand = self._of(claim.spec)
             else:
@@ -190,7 +190,7 @@ class Demands:
             keys.update(dict.fromkeys(map(chosen, wanted)))
 
     def _of(self, spec: ResourceClaimSpec) -> _Demand:
-        shape = tuple([(request.name, _shape(request)) for request in spec.devices.requests])
+        shape = _shape(spec)
         demand = self._demands.get(shape)
         if demand is None:
             if len(self._demands) >= _MAX_SHAPES:
@@ -246,22 +246,30 @@ def _bodies(request: DeviceRequest) -> tuple[_Body, ...]:
     return request.first_available or ((request.exactly,) if request.exactly is not None else ())
 
 
-def _shape(request: DeviceRequest) -> tuple[object, ...]:
-    """What decides about the wants of a request, cheap to compare: claims made from one template are equal in it."""
-    return tuple(
-        [
-            (
+def _shape(spec: ResourceClaimSpec) -> tuple[object, ...]:
+    """What decides about the wants of a claim, cheap to compare: claims made from one template are equal in it.
+
+    Flat, since it is made for every pod: of each request its name and how many alternatives it has, of each of these
+    how many selectors.
+    """
+    shape: list[object] = []
+    for request in spec.devices.requests:
+        bodies = _bodies(request)
+        shape += (request.name, len(bodies))
+        for body in bodies:
+            capacity = body.capacity
+            shape += (
                 body.device_class_name,
-                tuple([selector.cel.expression if selector.cel is not None else None for selector in body.selectors]),
                 body.allocation_mode,
-                getattr(body, "admin_access", None),
+                body.admin_access if isinstance(body, ExactDeviceRequest) else None,
                 body.tolerations,
                 body.derived_attributes,
-                None if body.capacity is None else tuple(body.capacity.requests.items()),
+                None if capacity is None else tuple(capacity.requests.items()),
+                len(body.selectors),
             )
-            for body in _bodies(request)
-        ]
-    )
+            for selector in body.selectors:
+                shape.append(None if selector.cel is None else selector.cel.expression)
+    return tuple(shape)
 
 
 def _narrowed(demand: _Demand, requests: Collection[str]) -> Iterator[str]:

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dra_alloc._collector import paused_collector
 from dra_alloc._core import Postings
 from dra_alloc.api import (
     DeviceClass,
@@ -84,6 +85,17 @@ class RequeueIndex:
         model = self._pod(pod)
         with self._lock:
             self._put(Waiting(model, reason, 0 if reason is None else len(self.cluster.node_names())))
+
+    def add_all(self, pods: Iterable[Any]) -> None:
+        """Take in many pods at once, such as all that are pending when a scheduler starts: as `add` for each, faster.
+
+        Raises DraError for what is no pod; then none of them has been added.
+        """
+        with paused_collector():
+            models = [self._pod(pod) for pod in pods]
+            with self._lock:
+                for model in models:
+                    self._put(Waiting(model, None, 0))
 
     def remove(self, pod: Any) -> None:
         """Take a pod (or its key) out, since it was placed, or is gone. Raises KeyError if it is not in the index."""

@@ -49,6 +49,18 @@ class Row:
         self._seen_breaks = 0
         self._env: DeviceEnv | CelError | None = None
 
+    def share_env(self, other: Row) -> None:
+        """Let expressions see the device as they see another, if there is no difference for them."""
+        one, twin = self.device, other.device
+        if (
+            self._env is None
+            and self.driver == other.driver
+            and one.attributes == twin.attributes
+            and one.capacity == twin.capacity
+            and one.allow_multiple_allocations == twin.allow_multiple_allocations
+        ):
+            self._env = other._env
+
     def env(self, lists: bool) -> DeviceEnv | CelError:
         if self._env is None:
             try:

@@ -32,10 +32,12 @@ class Waiting:
         self.key = metadata.key
         # One object for all pods of a namespace, of a template and so on: 100,000 of them add up.
         self.namespace = intern(metadata.namespace or "default")
+        special = status.extended_resource_claim_status if status is not None else None
         made: dict[str, str | None] = {}
         if status is not None and status.resource_claim_statuses:
             made = {entry.name: entry.resource_claim_name for entry in status.resource_claim_statuses}
         claims = []
+        for_pod = special is not None
         for entry in spec.resource_claims:
             if entry.resource_claim_name:
                 claims.append((intern(entry.name), f"{self.namespace}/{entry.resource_claim_name}", ""))
@@ -43,13 +45,14 @@ class Waiting:
             name = made.get(entry.name, "")
             if name is not None:  # else the controller has noted that no claim is needed
                 key = f"{self.namespace}/{name}" if name else ""
-                claims.append((intern(entry.name), key, intern(entry.resource_claim_template_name or "")))
-        special = status.extended_resource_claim_status if status is not None else None
+                template = intern(entry.resource_claim_template_name or "")
+                claims.append((intern(entry.name), key, template))
+                for_pod = for_pod or bool(template)
         if special is not None:
             claims.append(("", f"{self.namespace}/{special.resource_claim_name}", ""))
         self.claims = tuple(claims)
         # Who owns a claim matters to claims that were made for the pod.
-        self.uid = (metadata.uid or "") if any(template or not entry for entry, _, template in claims) else ""
+        self.uid = (metadata.uid or "") if for_pod else ""
         self.group = (spec.scheduling_group.pod_group_name or "") if spec.scheduling_group is not None else ""
         self.resources = _extended_resources(pod) if special is None else ()
         self.choosy = bool(spec.node_selector) or spec.affinity is not None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 if TYPE_CHECKING:
-    from dra_alloc.api import DeviceClass, DeviceSubRequest, DeviceToleration, ExactDeviceRequest
+    from dra_alloc.api import DeviceClass, DeviceSelector, DeviceSubRequest, DeviceToleration, ExactDeviceRequest
     from dra_alloc.cel import DeviceEnv
     from dra_alloc.cel.necessary import Equality, Path
 
@@ -65,41 +65,38 @@ class Wants:
 
     def of(self, device_class: DeviceClass, body: ExactDeviceRequest | DeviceSubRequest) -> Want:
         """The want of a request or alternative."""
-        key = (
-            device_class.spec.selectors,
-            body.selectors,
+        return self._want(
+            (*_expressions(device_class.spec.selectors), *_expressions(body.selectors)),
             body.tolerations,
-            None if body.capacity is None else tuple(body.capacity.requests.items()),
-            body.derived_attributes,
+            tuple([(name, amount.nano) for name, amount in body.capacity.requests.items()]) if body.capacity else (),
+            tuple([each.expression for each in body.derived_attributes]),
             body.allocation_mode == "All",
             getattr(body, "admin_access", None) is True,
         )
-        found = self._known.get(key)
-        return found if found is not None else self._add(key, device_class, body)
 
     def of_class(self, device_class: DeviceClass) -> Want:
         """The want of a request for any device of a class."""
-        key = (device_class.spec.selectors, (), (), None, (), False, False)
-        found = self._known.get(key)
-        return found if found is not None else self._add(key, device_class, None)
+        return self._want(tuple(_expressions(device_class.spec.selectors)), (), (), (), False, False)
 
-    def _add(
-        self, key: Hashable, device_class: DeviceClass, body: ExactDeviceRequest | DeviceSubRequest | None
+    def _want(
+        self,
+        expressions: tuple[str, ...],
+        tolerations: tuple[DeviceToleration, ...],
+        capacity: tuple[tuple[str, int], ...],
+        derived: tuple[str, ...],
+        every: bool,
+        admin: bool,
     ) -> Want:
-        selectors = (*device_class.spec.selectors, *(body.selectors if body is not None else ()))
-        capacity = body.capacity.requests if body is not None and body.capacity is not None else {}
-        want = Want(
-            number=len(self._all),
-            expressions=tuple(selector.cel.expression for selector in selectors if selector.cel is not None),
-            tolerations=body.tolerations if body is not None else (),
-            capacity=tuple((name, amount.nano) for name, amount in capacity.items()),
-            derived=tuple(each.expression for each in body.derived_attributes) if body is not None else (),
-            every=body is not None and body.allocation_mode == "All",
-            admin=getattr(body, "admin_access", None) is True,
-        )
-        self._known[key] = want
-        self._all.append(want)
-        return want
+        key = (expressions, tolerations, capacity, derived, every, admin)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = Want(len(self._all), *key)
+            self._all.append(found)
+        return found
+
+
+def _expressions(selectors: Iterable[DeviceSelector]) -> list[str]:
+    return [selector.cel.expression for selector in selectors if selector.cel is not None]
 
 
 @attrs.define(eq=False)

@@ -108,6 +108,17 @@ class TestPods:
         index.add(pod("b", "x").to_dict())
         assert list(index) == ["default/a", "default/b"]
 
+    def test_takes_many_at_once_or_none(self) -> None:
+        index = index_of(pod("a", "x"), claim("x", request("gpu")))
+        with pytest.raises(dra.DraError, match="a Pod is needed here, not a Node"):
+            index.add_all([pod("b", "x"), node("n")])
+        assert list(index) == []
+        index.add_all(iter(["default/a", pod("b", "y").to_dict(), pod("c", "x")]))
+        one_by_one = index_of(claim("x", request("gpu")), pods=(pod("a", "x"), pod("b", "y"), pod("c", "x")))
+        assert list(index) == list(one_by_one) == ["default/a", "default/b", "default/c"]
+        comes = dra.Event("added", slice_of(device("gpu-0"), on="node-1"))
+        assert index.affected(comes) == one_by_one.affected(comes) == ["default/a", "default/c"]
+
     def test_refuses_what_is_no_pod(self) -> None:
         index = index_of()
         with pytest.raises(dra.DraError, match="a Pod is needed here, not a Node"):
