@@ -1,4 +1,4 @@
-"""Profiles for hypothesis, chosen by the environment variable HYPOTHESIS_PROFILE (`default` or `nightly`); no terminal."""
+"""Profiles for hypothesis (environment variable HYPOTHESIS_PROFILE: `default` or `nightly`), and no terminal."""
 
 from __future__ import annotations
 
