@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -38,7 +39,10 @@ def run(command: Sequence[str | Path], cwd: Path) -> str:
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("sdist")
-    run([sys.executable, "-m", "build", "--sdist", "--outdir", out, ROOT], cwd=out)
+    # From a copy: building writes into the tree, where other tests read or build at the same time.
+    source = tmp_path_factory.mktemp("source") / "tree"
+    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".*", "build", "dist", "*.so", "*.egg-info", "site"))
+    run([sys.executable, "-m", "build", "--sdist", "--outdir", out, source], cwd=out)
     (built,) = out.iterdir()
     return built
 
