@@ -7,7 +7,16 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("default", max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+#: A change lands or not by the same examples each time; new ones are tried on every other run, and at night.
+DERANDOMIZE = os.environ.get("CI") == "true" and "HYPOTHESIS_PROFILE" not in os.environ
+
+settings.register_profile(
+    "default",
+    max_examples=100,
+    deadline=None,
+    derandomize=DERANDOMIZE,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.register_profile("nightly", settings.get_profile("default"), max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
