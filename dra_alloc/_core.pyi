@@ -26,8 +26,6 @@ class Tables:
     claims: int
     any_every: bool
     any_privileged: bool
-    @property
-    def row_count(self) -> int: ...
     def __init__(self, types: int, value_tables: int, claims: int, limit: int) -> None: ...
     def add_constraint(self, claim: int, distinct: bool) -> int: ...
     def add_slot(
@@ -79,8 +77,6 @@ class Cancel:
 class Search:
     tables: Tables
     steps: int
-    bounds_tried: int
-    states_remembered: int
     def __init__(self, tables: Tables) -> None: ...
     def add_pool(
         self,

@@ -238,10 +238,6 @@ cdef class Tables:
         self.rows.push_back(row)
         return row.id
 
-    @property
-    def row_count(self):
-        return self.rows.size()
-
 
 cdef class PoolRows:
     """The devices of one pool that mean something to a question, with their draws on the pool's common columns."""
@@ -483,8 +479,6 @@ cdef class Search:
     cdef vector[uint64_t] kinds_of_device
     cdef vector[Row*] rows_of_lists  # by list of candidates: the only row among them, or NULL
     cdef int kinds
-    cdef readonly int64_t bounds_tried
-    cdef readonly int64_t states_remembered
 
     def __cinit__(self, Tables tables):
         self.tables = tables
@@ -1159,7 +1153,6 @@ cdef class Search:
         if remember and result == FAIL and self.failed_bytes < self.max_memory:
             self.failed_states.insert(key)
             self.failed_bytes += key.size() + 64
-            self.states_remembered += 1
         return result
 
     cdef int _complete(self) noexcept nogil:
@@ -1487,7 +1480,6 @@ cdef class Search:
         cdef bint privileged
         if self.kinds > MAX_BOUND_KINDS or self.wide is not None:
             return False
-        self.bounds_tried += 1
         demand.assign(self.kinds, 0)
         needs.assign(self.order.size(), 0)
         for p in range(i, <int32_t>self.order.size()):

@@ -441,18 +441,6 @@ class Cluster:
             return ()
         return tuple(rule for rule in self._rules if _rule_concerns(rule, key))
 
-    def reserve(
-        self,
-        claims: Iterable[Any],
-        consumer: ResourceClaimConsumerReference,
-        allocations: Iterable[tuple[Any, Any]] = (),
-    ) -> None:
-        """Commit allocations and put a consumer into `reservedFor` of claims, in one step or not at all."""
-        self._commit(
-            [(self._claim(claim), _allocation(result)) for claim, result in allocations],
-            [(self._claim(claim).metadata.key, consumer) for claim in claims],
-        )
-
     def touched_since(self, position: int) -> list[tuple[str, ...] | None] | None:
         """Names of nodes touched since a position of the log (None entry: all); None if it reaches no further back."""
         if position < self._log_start:

@@ -134,7 +134,7 @@ class Question:
         self.tables: Tables
         self.has_every = False
         self.is_small = False  # known to ask for no more devices a claim than it can have
-        self.verdicts: dict[tuple[object, ...], int] = {}  # by signature of a node: see allocator.py
+        self.verdicts: dict[tuple[object, ...], int] = {}  # by signature of a node: see feasibility.py
         self._value_tables: list[ValueTable] = []
         self._reader: Reader
         self._rows: dict[tuple[object, ...], int] = {}  # by key of the reader
@@ -215,10 +215,6 @@ class Question:
     def has_derived(self) -> bool:
         """Whether constraints look at derived attributes."""
         return any(entry.derived is not None for entry in self._value_tables)
-
-    def facts(self, row: int) -> RowFacts:
-        """What a row stands for."""
-        return self._facts[row]
 
     def row(self, table: PoolTable, index: int) -> int:
         """Number of the row of a device of a pool that `rows` was called for."""
