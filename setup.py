@@ -21,11 +21,17 @@ core = Extension(
     extra_link_args=LINK,
 )
 
-rows = Extension("dra_alloc._rows", ["dra_alloc/_rows.pyx"], extra_compile_args=FLAGS[1:], extra_link_args=LINK)
+inventory = Extension(
+    "dra_alloc.inventory", ["dra_alloc/inventory.pyx"], extra_compile_args=FLAGS[1:], extra_link_args=LINK
+)
+
+rows = Extension(
+    "dra_alloc._rows", ["dra_alloc/_rows.pyx"], language="c++", extra_compile_args=FLAGS, extra_link_args=LINK
+)
 
 setup(
     ext_modules=cythonize(
-        [core, rows],
+        [core, inventory, rows],
         compiler_directives={
             "language_level": 3,
             "boundscheck": False,

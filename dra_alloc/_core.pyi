@@ -1,6 +1,6 @@
 """Types of the search in C; what everything means is told in `_core.pyx`."""
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, final
 
 CODE_NO: int
@@ -40,6 +40,7 @@ class Tables:
         room: Iterable[int],
         amounts: Iterable[Iterable[int]],
     ) -> int: ...
+    def is_wanted(self, row: int) -> bool: ...
 
 class PoolRows:
     tables: Tables
@@ -59,7 +60,7 @@ class PoolRows:
         memberships: Iterable[tuple[int, Iterable[int]]],
         impossible: bool,
     ) -> None: ...
-    def add_plain(self, rows: Iterable[int], slice_of: Sequence[int], boring: Container[int]) -> None: ...
+    def add_plain(self, rows: list[int], slice_of: tuple[int, ...]) -> None: ...
     def __len__(self) -> int: ...
     def signature(self, visible: bytes | None, elsewhere: bytes | None, held: bytes | None) -> bytes: ...
 

@@ -13,7 +13,7 @@ shortcut; `docs/how-the-search-works.md` tells the whole.
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MAX, int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp
 from libcpp cimport bool as cbool
 from libcpp.algorithm cimport sort
@@ -74,6 +74,7 @@ ctypedef vector[int32_t]* Values
 cdef struct Row:
     int32_t id
     cbool multi
+    cbool wanted  # by some type, or an error to one
     vector[uint8_t] code  # by type
     vector[Values] values  # by value table: distinct numbers in order; NULL: the device has no such values
     vector[cbool] broken  # by value table: looking at the values is an error
@@ -163,6 +164,7 @@ cdef class Tables:
     cdef vector[Slot] slots
     cdef vector[Constraint] constraints
     cdef vector[int32_t] value_counts  # by constraint: values known so far
+    cdef unordered_map[string, int32_t] lists  # by what an alternative looks for: number of its list of candidates
     cdef readonly int types
     cdef readonly int value_tables
     cdef readonly int limit
@@ -191,6 +193,7 @@ cdef class Tables:
         """
         cdef Slot slot
         cdef Alternative alternative
+        cdef string key
         slot.claim = claim
         for kind, n, every, privileged, constraints in alternatives:
             alternative.type = kind
@@ -202,6 +205,15 @@ cdef class Tables:
             for constraint, table in constraints:
                 alternative.constraints.push_back(constraint)
                 alternative.tables.push_back(table)
+            key.clear()
+            put(key, alternative.type)
+            put(key, (1 if every else 0) | (2 if privileged else 0) | (4 if alternative.constraints.size() > 0 else 0))
+            for table in alternative.tables:
+                put(key, table)
+            alternative.list = <int32_t>self.lists.size()
+            if self.lists.count(key):
+                alternative.list = self.lists[key]
+            self.lists[key] = alternative.list
             self.any_every = self.any_every or every
             self.any_privileged = self.any_privileged or privileged
             slot.alternatives.push_back(alternative)
@@ -225,8 +237,10 @@ cdef class Tables:
         cdef Row row
         row.id = <int32_t>self.rows.size()
         row.multi = multi
+        row.wanted = False
         for code in codes:
             row.code.push_back(code)
+            row.wanted = row.wanted or row.code.back() != NO
         for value in values:
             row.values.push_back(&self.value_sets[<size_t>value] if value >= 0 else <Values>NULL)
             row.broken.push_back(value == -2)
@@ -237,6 +251,10 @@ cdef class Tables:
                 row.amounts.push_back(amount)
         self.rows.push_back(row)
         return row.id
+
+    def is_wanted(self, int row):
+        """Whether a device of this row is anything but useless to every slot."""
+        return bool(self.rows[row].wanted)
 
 
 cdef class PoolRows:
@@ -293,13 +311,28 @@ cdef class PoolRows:
         self.devices.push_back(device)
         self.slice_of.push_back(slice_index)
 
-    def add_plain(self, rows, slice_of, boring):
-        """Devices that draw on nothing, all of a pool in order: their rows and slices, but for those in `boring`."""
-        cdef int index = 0
-        for row in rows:
-            if row not in boring:
-                self.add(index, slice_of[index], row, -1, (), (), False)
-            index += 1
+    def add_plain(self, list rows, tuple slice_of):
+        """The devices of a pool where none draws on anything: rows and slices of all. Those not wanted are left out."""
+        cdef Device device
+        cdef size_t row
+        cdef Py_ssize_t index
+        device.pool = 0
+        device.block = -1
+        device.twin = 0
+        device.shape = 0
+        device.busy = False
+        device.charged = False
+        device.elsewhere = False
+        device.barred = False
+        device.last = -1
+        device.room = 0
+        for index in range(len(rows)):
+            row = rows[index]
+            device.row = &self.tables.rows[row]
+            if device.row.wanted:
+                device.index = <int32_t>index
+                self.devices.push_back(device)
+                self.slice_of.push_back(slice_of[index])
 
     def __len__(self):
         return self.devices.size()
@@ -621,7 +654,6 @@ cdef class Search:
     cdef void _prepare(self) noexcept nogil:
         cdef size_t s, a, c
         cdef Alternative* alternative
-        cdef vector[int32_t] found
         cdef cbool ok
         cdef int64_t most
         cdef vector[vector[int32_t]] no_values
@@ -635,27 +667,18 @@ cdef class Search:
         self.limited.assign(self.tables.claims, False)
         self.room_before = self.room
         cdef vector[int64_t] totals
-        cdef vector[cbool] safe  # by list
-        cdef unordered_map[string, int32_t] lists
-        cdef string key
+        cdef vector[int8_t] safe  # by list; -1: not made yet
+        safe.assign(self.tables.lists.size(), -1)
+        self.candidates.resize(self.tables.lists.size())
         totals.assign(self.tables.claims, 0)
         for s in range(self.slots.size()):
             ok = True
             most = 0
             for a in range(self.slots[s].alternatives.size()):
                 alternative = &self.slots[s].alternatives[a]
-                key.clear()
-                put(key, alternative.type)
-                put(key, (1 if alternative.every else 0) | (2 if alternative.privileged else 0)
-                    | (4 if alternative.constraints.size() > 0 else 0))
-                for c in range(alternative.tables.size()):
-                    put(key, alternative.tables[c])
-                if lists.count(key) == 0:
-                    lists[key] = <int32_t>self.candidates.size()
-                    safe.push_back(self._list_candidates(alternative, found))
-                    self.candidates.push_back(found)
-                alternative.list = lists[key]
-                ok = ok and safe[alternative.list]
+                if safe[alternative.list] < 0:
+                    safe[alternative.list] = self._list_candidates(alternative, self.candidates[alternative.list])
+                ok = ok and safe[alternative.list] == 1
                 if alternative.every:
                     alternative.n = self.candidates[alternative.list].size()
                 most = max(most, alternative.n)

@@ -1,11 +1,8 @@
-"""Types of the loops over devices in C; what everything means is told in `_rows.pyx`."""
+"""Types of the loop over devices in C; what everything means is told in `_rows.pyx`."""
 
 from collections.abc import Callable, Iterable, Sequence
 
 from dra_alloc.api import Device, DeviceAttribute, DeviceTaint
-
-def scan(devices: Sequence[Device]) -> tuple[dict[str, int], bytes | None, bool]: ...
-def has_groups(devices: Sequence[Device]) -> bool: ...
 
 class Reader:
     def __init__(
@@ -14,4 +11,12 @@ class Reader:
     def __len__(self) -> int: ...
     def keys(
         self, driver: str, devices: Sequence[Device], taints: Sequence[tuple[DeviceTaint, ...]]
-    ) -> list[tuple[object, ...]]: ...
+    ) -> list[bytes]: ...
+    def rows(
+        self,
+        driver: str,
+        devices: Sequence[Device],
+        taints: Sequence[tuple[DeviceTaint, ...]],
+        known: dict[bytes, int],
+        compile_row: Callable[[str, Device, tuple[DeviceTaint, ...]], int],
+    ) -> list[int]: ...

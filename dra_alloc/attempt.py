@@ -141,7 +141,7 @@ class Attempt:
         assert question is not None
         view = inventory.view(node)
         if passes is not None and not question.has_every:
-            view = attrs.evolve(view, elsewhere=_passed_over(view, question, passes), refused={})
+            view = view.without(_passed_over(view, question, passes))
         search = _core.Search(question.tables)
         pools = []
         states = tuple([inventory.state(table) for table in view.pools])

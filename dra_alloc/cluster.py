@@ -32,7 +32,8 @@ from dra_alloc.api import (
 from dra_alloc.errors import Conflict, DraError
 from dra_alloc.events import Event
 from dra_alloc.gates import Features
-from dra_alloc.inventory import Holding, Inventory, PoolKey, PoolTable, compile_state
+from dra_alloc.inventory import Inventory, PoolTable, compile_state
+from dra_alloc.pools import Holding, PoolKey
 from dra_alloc.rules import qualified
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from dra_alloc._rows import Reader
 from dra_alloc.api import Device, DeviceAttribute
 from dra_alloc.cel import Program, compile_derived, compile_selector, device_env
 from dra_alloc.errors import AllocationError, CelError
-from dra_alloc.inventory import AT_ODDS
+from dra_alloc.pools import AT_ODDS
 from dra_alloc.rules import (
     attribute_values,
     capacity_fault,
@@ -137,14 +137,13 @@ class Question:
         self.verdicts: dict[tuple[object, ...], int] = {}  # by signature of a node: see feasibility.py
         self._value_tables: list[ValueTable] = []
         self._reader: Reader
-        self._rows: dict[tuple[object, ...], int] = {}  # by key of the reader
+        self._rows: dict[bytes, int] = {}  # by key of the reader
         self.alive: list[object] = []  # what `question_key` knows by identity
         self._facts: list[RowFacts] = []
         self._canonical: dict[object, int] = {}
         self._value_numbers: dict[tuple[str, object], int] = {}
         self._value_sets: dict[frozenset[int], int] = {}
         self._groups: dict[str, int] = {}
-        self._boring: set[int] = set()  # rows that no request wants and that cannot fail
         self._table_of: dict[tuple[int, int, int], int] = {}  # by slot, alternative, constraint
         self._wide_rows: set[int] = set()
 
@@ -173,23 +172,17 @@ class Question:
         return found
 
     def _compile_rows(self, table: PoolTable) -> PoolRows:
-        driver = table.key[0]
-        numbers: list[int] = []
-        for index, key in enumerate(self.keys(table)):
-            row = self._rows.get(key)
-            if row is None:
-                row = self._rows[key] = self._compile_row(driver, table.devices[index], table.taints[index])
-            numbers.append(row)
+        numbers = self._reader.rows(table.key[0], table.devices, table.taints, self._rows, self._compile_row)
         if not table.draws:
             rows = _core.PoolRows(self.tables, (), (), 0)
-            rows.add_plain(numbers, table.slice_of, self._boring)
+            rows.add_plain(numbers, table.slice_of)
             return rows
         block_of_set = table.blocks
         sets = {name: number for number, name in enumerate(table.sets)}
         blocks_of_columns = [block_of_set[sets[name]] for name, _ in table.columns]
         rows = _core.PoolRows(self.tables, blocks_of_columns, block_of_set, max(block_of_set, default=-1) + 1)
         for index, row in enumerate(numbers):
-            if row in self._boring:
+            if not self.tables.is_wanted(row):
                 continue
             memberships = table.memberships[index]
             rows.add(
@@ -203,7 +196,7 @@ class Question:
             )
         return rows
 
-    def keys(self, table: PoolTable) -> list[tuple[object, ...]]:
+    def keys(self, table: PoolTable) -> list[bytes]:
         """A key for each device of a pool: equal keys, equal meaning to the question, use and counters aside."""
         return self._reader.keys(table.key[0], table.devices, table.taints)
 
@@ -239,10 +232,7 @@ class Question:
         key = (tuple(codes), tuple(values), multi, facts.capacities, facts.amounts)
         row = self._canonical.get(key)
         if row is None:
-            row = self._add_row(codes, values, multi, facts)
-            self._canonical[key] = row
-            if all(code == _core.CODE_NO for code in codes):
-                self._boring.add(row)
+            row = self._canonical[key] = self._add_row(codes, values, multi, facts)
         return row
 
     def _add_row(self, codes: list[int], values: list[int], multi: bool, facts: RowFacts) -> int:

@@ -11,7 +11,7 @@ import attrs
 
 from dra_alloc.explain._values import value_text
 from dra_alloc.gates import Features
-from dra_alloc.inventory import AT_ODDS
+from dra_alloc.pools import AT_ODDS
 from dra_alloc.tables import Table
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dra_alloc.cluster import Cluster
-    from dra_alloc.inventory import PoolKey
+    from dra_alloc.pools import PoolKey
 
 __all__ = ["Holders"]
 

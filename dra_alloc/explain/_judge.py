@@ -17,8 +17,8 @@ from dra_alloc.explain._holders import Holders
 from dra_alloc.explain._terms import term_programs
 from dra_alloc.explain._values import attribute_text, quantity_like
 from dra_alloc.explain.model import Blocker
-from dra_alloc.inventory import AT_ODDS, rule_selects
 from dra_alloc.nodeselection import device_concerns
+from dra_alloc.pools import AT_ODDS, rule_selects
 from dra_alloc.rules import capacity_fault, consumed_amount, published_capacities, qualified, tolerated
 
 if TYPE_CHECKING:

@@ -14,12 +14,13 @@ from dra_alloc.explain._judge import Judge, offers
 from dra_alloc.explain._requests import Label, explain_requests, label_of, slot_label
 from dra_alloc.explain.model import Chosen, Failure, NodeExplanation, RequestExplanation, title
 from dra_alloc.explain.reasons import REASONS
+from dra_alloc.inventory import NodeView
 from dra_alloc.nodeselection import selector_admits
 
 if TYPE_CHECKING:
     from dra_alloc.allocator import Allocator
     from dra_alloc.api import AllocationResult, Node, ResourceClaim
-    from dra_alloc.inventory import Inventory, NodeView
+    from dra_alloc.inventory import Inventory
     from dra_alloc.problem import Question, RequestSlot
 
 _UNREACHED = frozenset({"selector-error", "capacity-request"})
@@ -226,8 +227,8 @@ class Profiler:
             key = (kinds, view.visible[number], view.elsewhere[number], state.held, layout, declared)
             part = self._parts.get(key)
             if part is None:
-                single = attrs.evolve(
-                    view, pools=(table,), visible=(view.visible[number],), elsewhere=(view.elsewhere[number],), late=0
+                single = NodeView(
+                    view.node, (table,), (view.visible[number],), (view.elsewhere[number],), view.faulty, 0
                 )
                 part = self._parts[key] = self._measure(single, kinds)
             parts.append(part)

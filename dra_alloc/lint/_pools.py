@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import attrs
 
 from dra_alloc.api import DeviceTaintRule, NodeSelector, ResourceSlice
-from dra_alloc.inventory import PoolTable, rule_selects
+from dra_alloc.inventory import PoolTable
 from dra_alloc.lint._findings import Finding, Fix
 from dra_alloc.lint._world import Item, World, finding
 from dra_alloc.nodeselection import term_admits
+from dra_alloc.pools import rule_selects
 
 __all__ = ["check_pools", "check_rules"]
 

@@ -30,8 +30,9 @@ from dra_alloc.api import (
 from dra_alloc.codec.sources import Origin
 from dra_alloc.errors import CelError
 from dra_alloc.gates import Features
-from dra_alloc.inventory import PoolKey, PoolTable, compile_pool, rule_selects
+from dra_alloc.inventory import PoolTable, compile_pool
 from dra_alloc.lint._findings import RULES, Finding, Fix
+from dra_alloc.pools import PoolKey, rule_selects
 
 if TYPE_CHECKING:
     from dra_alloc.cel import DeviceEnv, Program, VerdictCache
