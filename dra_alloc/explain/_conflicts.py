@@ -85,11 +85,7 @@ class _Finder:
             code = "constraint" if constraints else "limit" if self._over_limit(requests) else "conflict"
             return Conflict(code=code, requests=names, constraints=rules)
         wanted = self._wanted(best.place)
-        partial = tuple(
-            Chosen(claim.metadata.key, each.request, f"{each.driver}/{each.pool}/{each.device}")
-            for claim, result in zip(best.claims, best.results, strict=True)
-            for each in result.devices.results
-        )
+        partial = Chosen.of(best.claims, best.results)
         found = Conflict(
             code="constraint",
             requests=names,

@@ -59,14 +59,14 @@ def explain_node(subject: Subject, node: Node) -> NodeExplanation:
     except (AllocationError, BudgetExceeded) as error:
         failure = failure_of(error)
     if subject.question is None or subject.judge is None:
-        return NodeExplanation(node=name, fits=True, chosen=_chosen(subject, results))
+        return NodeExplanation(node=name, fits=True, chosen=Chosen.of(subject.claims, results or ()))
     view = subject.inventory.view(node)
     requests = explain_requests(subject.judge, view, list(offers(view, subject.inventory)))
     found = NodeExplanation(node=name, fits=results is not None, requests=requests, failure=failure, notes=_notes(view))
     if failure is not None:
         return attrs.evolve(found, code=failure.code, summary=title(failure.code))
     if results is not None:
-        return attrs.evolve(found, chosen=_chosen(subject, results))
+        return attrs.evolve(found, chosen=Chosen.of(subject.claims, results))
     label = _first_label(subject.question, view, requests)
     if label is not None:
         return attrs.evolve(found, code=label[1].code, summary=_summary(*label))
@@ -98,14 +98,6 @@ def failure_of(error: AllocationError | BudgetExceeded) -> Failure:
             node=error.node,
         )
     return Failure(code=error.kind, message=str(error))
-
-
-def _chosen(subject: Subject, results: Sequence[AllocationResult] | None) -> tuple[Chosen, ...]:
-    return tuple(
-        Chosen(claim.metadata.key, each.request, f"{each.driver}/{each.pool}/{each.device}")
-        for claim, result in zip(subject.claims, results or (), strict=True)
-        for each in result.devices.results
-    )
 
 
 def _notes(view: NodeView) -> tuple[str, ...]:

@@ -71,7 +71,8 @@ class PodReasons:
         found = explain_node(self._subject(asked)[0], node)
         outcome = self._outcome(node)
         if isinstance(outcome, PodPlan):
-            return attrs.evolve(found, fits=True, code="", summary="", conflict=None, chosen=_chosen(outcome))
+            chosen = Chosen.of(outcome.claims, outcome.allocations)
+            return attrs.evolve(found, fits=True, code="", summary="", conflict=None, chosen=chosen)
         if isinstance(outcome, AllocationError):
             failure = failure_of(outcome)
             return attrs.evolve(found, fits=False, code=failure.code, summary=title(failure.code), failure=failure)
@@ -135,11 +136,3 @@ class _Refused:
         if self.code != "node-resources" or not colon:
             return self.reason
         return f"too little {resource} is left on the node"
-
-
-def _chosen(plan: PodPlan) -> tuple[Chosen, ...]:
-    return tuple(
-        Chosen(claim.metadata.key, each.request, f"{each.driver}/{each.pool}/{each.device}")
-        for claim, allocation in zip(plan.claims, plan.allocations, strict=True)
-        for each in allocation.devices.results
-    )

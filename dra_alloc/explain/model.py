@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -10,6 +10,7 @@ import attrs
 from dra_alloc.explain.reasons import REASONS
 
 if TYPE_CHECKING:
+    from dra_alloc.api import AllocationResult, ResourceClaim
     from dra_alloc.explain._text import Line
     from dra_alloc.tables import Table
 
@@ -122,6 +123,15 @@ class Chosen:
     claim: str
     request: str
     device: str
+
+    @classmethod
+    def of(cls, claims: Iterable[ResourceClaim], allocations: Iterable[AllocationResult]) -> tuple[Chosen, ...]:
+        """The devices of claims and their allocations, which are as many, in the order of the results."""
+        return tuple(
+            cls(claim.metadata.key, each.request, f"{each.driver}/{each.pool}/{each.device}")
+            for claim, allocation in zip(claims, allocations, strict=True)
+            for each in allocation.devices.results
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data with stable keys."""

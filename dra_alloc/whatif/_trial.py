@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from dra_alloc.api import AllocationResult, DeviceRequest, DeviceSubRequest, ExactDeviceRequest, Pod, ResourceClaim
+from dra_alloc.api import DeviceRequest, DeviceSubRequest, ExactDeviceRequest, Pod, ResourceClaim
 from dra_alloc.errors import AllocationError, BudgetExceeded
 from dra_alloc.explain.model import Chosen
 
@@ -79,17 +79,9 @@ class Trial:
         try:
             if self._case.planned is not None:
                 plan = allocator.allocate_pod(self._case.planned.metadata.key, nodes=names)
-                return None if plan is None else (plan.node, _chosen(plan.claims, plan.allocations))
+                return None if plan is None else (plan.node, Chosen.of(plan.claims, plan.allocations))
             fitting = allocator.feasible_nodes(claims, nodes=names)
             results = allocator.allocate(claims, fitting[0]) if fitting else None
         except (AllocationError, BudgetExceeded):
             return None
-        return None if results is None else (fitting[0], _chosen(claims, results))
-
-
-def _chosen(claims: Sequence[ResourceClaim], allocations: Sequence[AllocationResult]) -> tuple[Chosen, ...]:
-    return tuple(
-        Chosen(claim.metadata.key, each.request, f"{each.driver}/{each.pool}/{each.device}")
-        for claim, allocation in zip(claims, allocations, strict=True)
-        for each in allocation.devices.results
-    )
+        return None if results is None else (fitting[0], Chosen.of(claims, results))
