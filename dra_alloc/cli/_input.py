@@ -27,7 +27,6 @@ __all__ = [
     "input_options",
     "node_resources_option",
     "read",
-    "selection_options",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -168,37 +167,6 @@ def _expand(path: Path, recursive: bool) -> list[str]:
     if not manifests:
         raise click.BadParameter(f"no .yaml, .yml or .json file in the folder {path}", param_hint="-f")
     return manifests
-
-
-def selection_options(function: Function) -> Function:
-    """The options `--node`, `--claim`, `--pod`, passed as `node`, `claim_names`, `pod_name`."""
-
-    @click.option("--node", metavar="NODE", help="Ask for this node only (default: the first one that fits).")
-    @click.option(
-        "--claim",
-        "claim_names",
-        metavar="NS/NAME",
-        multiple=True,
-        help="These claims together, as those of one pod are.",
-    )
-    @click.option("--pod", "pod_name", metavar="NS/NAME", help="The claims of this pod.")
-    @functools.wraps(function)
-    def wrapper(*, claim_names: tuple[str, ...], pod_name: str | None, **rest: Any) -> Any:
-        if claim_names and pod_name is not None:
-            raise click.UsageError("--claim and --pod exclude each other")
-        return function(
-            claim_names=tuple(map(_qualified, claim_names)), pod_name=pod_name and _qualified(pod_name), **rest
-        )
-
-    return wrapper  # type: ignore[return-value]
-
-
-def _qualified(name: str) -> str:
-    """`NS/NAME`; a name alone is one of the namespace `default`, as for kubectl."""
-    namespace, slash, short = name.rpartition("/")
-    if "/" in namespace or not short or (slash and not namespace):
-        raise click.UsageError(f"{name!r} is no NAMESPACE/NAME")
-    return f"{namespace or 'default'}/{short}"
 
 
 def node_resources_option(function: Function) -> Function:

@@ -6,14 +6,17 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-__all__ = ["console", "emit", "new_table", "note", "output_forms", "output_option", "progress"]
+if TYPE_CHECKING:
+    from dra_alloc import tables
+
+__all__ = ["console", "emit", "emit_csv", "new_table", "note", "output_forms", "output_option", "progress"]
 
 #: Columns of output that goes into a file or pipe, where no terminal says how wide it is.
 _PIPED_WIDTH = 100
@@ -46,6 +49,13 @@ def emit(value: object, output: str) -> None:
         from dra_alloc.codec import dump_yaml
 
         click.echo(dump_yaml(value), nl=False)
+
+
+def emit_csv(found: Iterable[tables.Table]) -> None:
+    """Print tables of the same columns as one CSV, with one line of names."""
+    for number, table in enumerate(found):
+        text = table.to_csv()
+        click.echo(text.partition("\n")[2] if number else text, nl=False)
 
 
 def new_table(*columns: str) -> Table:

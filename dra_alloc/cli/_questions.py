@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -14,9 +15,10 @@ from dra_alloc.features._objects import key_of
 from dra_alloc.features.extended import totals
 from dra_alloc.features.noderesources import is_finished
 
-__all__ = ["Question", "questions"]
+__all__ = ["Question", "questions", "selection_options"]
 
 Found = TypeVar("Found")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: Who makes claims: a claim that one of them controls is asked for with its pods.
 _OWNERS = frozenset({"Pod", "PodGroup"})
@@ -34,6 +36,18 @@ class Question:
         if self.pod is not None:
             return f"pod {key_of(self.pod.metadata)}"
         return f"claim{'s' * (len(self.claims) != 1)} {', '.join(key_of(claim.metadata) for claim in self.claims)}"
+
+    @property
+    def subject(self) -> dict[str, Any]:
+        """The pod or the claims, as the methods of an Allocator take either of them."""
+        return {"claims": self.claims} if self.pod is None else {"pod": self.pod}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The names of both: plain data with the keys pod, claims."""
+        return {
+            "pod": None if self.pod is None else key_of(self.pod.metadata),
+            "claims": [key_of(claim.metadata) for claim in self.claims],
+        }
 
 
 def questions(
@@ -90,3 +104,40 @@ def _named(kind: str, key: str, known: dict[str, Found]) -> Found:
         f"did you mean {' or '.join(near)}?" if near else f"there are {len(known)}" if known else "there is none at all"
     )
     raise click.UsageError(f"no {kind} {key} in the input; {hint}")
+
+
+def selection_options(function: Function) -> Function:
+    """The options `--claim` and `--pod`, passed as `asked`: the questions about the `objects`; and `--node`, as `node`.
+
+    Goes below `input_options`, which reads the objects.
+    """
+
+    @click.option("--node", metavar="NODE", help="Ask for this node only (default: the first one that fits).")
+    @click.option(
+        "--claim",
+        "claim_names",
+        metavar="NS/NAME",
+        multiple=True,
+        help="These claims together, as those of one pod are.",
+    )
+    @click.option("--pod", "pod_name", metavar="NS/NAME", help="The claims of this pod.")
+    @functools.wraps(function)
+    def wrapper(*, objects: list[Any], claim_names: tuple[str, ...], pod_name: str | None, **rest: Any) -> Any:
+        if claim_names and pod_name is not None:
+            raise click.UsageError("--claim and --pod exclude each other")
+        asked = questions(
+            objects,
+            claim_names=tuple(map(_qualified, claim_names)),
+            pod_name=None if pod_name is None else _qualified(pod_name),
+        )
+        return function(objects=objects, asked=asked, **rest)
+
+    return wrapper  # type: ignore[return-value]
+
+
+def _qualified(name: str) -> str:
+    """`NS/NAME`; a name alone is one of the namespace `default`, as for kubectl."""
+    namespace, slash, short = name.rpartition("/")
+    if "/" in namespace or not short or (slash and not namespace):
+        raise click.UsageError(f"{name!r} is no NAMESPACE/NAME")
+    return f"{namespace or 'default'}/{short}"

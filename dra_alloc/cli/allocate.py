@@ -17,10 +17,9 @@ from dra_alloc.cli._input import (
     features_options,
     input_options,
     node_resources_option,
-    selection_options,
 )
 from dra_alloc.cli._output import console, emit, new_table, output_option, progress
-from dra_alloc.cli._questions import Question, questions
+from dra_alloc.cli._questions import Question, selection_options
 from dra_alloc.errors import DraError
 from dra_alloc.features._objects import key_of
 from dra_alloc.features.pods.claims import CLAIM_NAME_ANNOTATION
@@ -82,8 +81,7 @@ class Answer:
 @output_option
 def command(
     objects: list[Any],
-    claim_names: Sequence[str],
-    pod_name: str | None,
+    asked: list[Question],
     node: str | None,
     separately: bool,
     node_resources: NodeResources,
@@ -101,7 +99,6 @@ def command(
     """
     cluster = cluster_of(objects)
     allocator = allocator_of(cluster, features)
-    asked = questions(objects, claim_names=claim_names, pod_name=pod_name)
     answers = [
         _answer(allocator, question, node, node_resources, take=not separately)
         for question in progress(asked, len(asked), "allocating")

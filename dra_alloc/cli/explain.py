@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from dra_alloc.cli._input import allocator_of, cluster_of, features_options, input_options, selection_options
-from dra_alloc.cli._output import console, emit, output_forms, progress
-from dra_alloc.cli._questions import Question, questions
+from dra_alloc.cli._input import allocator_of, cluster_of, features_options, input_options
+from dra_alloc.cli._output import console, emit, emit_csv, output_forms, progress
+from dra_alloc.cli._questions import Question, selection_options
 from dra_alloc.gates import Features
 
 if TYPE_CHECKING:
-    from dra_alloc.allocator import Allocator
     from dra_alloc.explain import Explanation
 
 __all__ = ["command"]
@@ -37,8 +36,7 @@ _STYLES = {"good": "bold green", "bad": "bold yellow", "head": "bold", "dim": "d
 @output_forms("table", "json", "yaml", "csv")
 def command(
     objects: list[Any],
-    claim_names: Sequence[str],
-    pod_name: str | None,
+    asked: list[Question],
     node: str | None,
     features: Features,
     output: str,
@@ -50,23 +48,14 @@ def command(
     What the codes in brackets mean is in the documentation, page "Reasons".
     """
     allocator = allocator_of(cluster_of(objects), features)
-    asked = questions(objects, claim_names=claim_names, pod_name=pod_name)
-    found = [_explain(allocator, question, node) for question in progress(asked, len(asked), "explaining")]
+    found = [allocator.explain(**question.subject, node=node) for question in progress(asked, len(asked), "explaining")]
     if output == "table":
         _print(found)
     elif output == "csv":
-        for number, each in enumerate(found):
-            text = each.table().to_csv()
-            click.echo(text if number == 0 else text.partition("\n")[2], nl=False)
+        emit_csv(each.table() for each in found)
     else:
         emit({"explanations": [each.to_dict() for each in found]}, output)
     return max((_status(each) for each in found), default=0)
-
-
-def _explain(allocator: Allocator, question: Question, node: str | None) -> Explanation:
-    if question.pod is not None:
-        return allocator.explain(pod=question.pod, node=node)
-    return allocator.explain(question.claims, node)
 
 
 def _status(found: Explanation) -> int:

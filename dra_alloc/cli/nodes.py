@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,12 +12,10 @@ from dra_alloc.cli._input import (
     features_options,
     input_options,
     node_resources_option,
-    selection_options,
 )
 from dra_alloc.cli._output import console, emit, new_table, output_option, progress
-from dra_alloc.cli._questions import questions
+from dra_alloc.cli._questions import Question, selection_options
 from dra_alloc.errors import DraError
-from dra_alloc.features._objects import key_of
 from dra_alloc.gates import Features
 
 if TYPE_CHECKING:
@@ -44,8 +41,7 @@ _SHOWN = 20
 @output_option
 def command(
     objects: list[Any],
-    claim_names: Sequence[str],
-    pod_name: str | None,
+    asked: list[Question],
     node: str | None,
     node_resources: NodeResources,
     features: Features,
@@ -59,22 +55,12 @@ def command(
     cluster = cluster_of(objects)
     allocator = allocator_of(cluster, features)
     wanted = [node] if node is not None else None
-    asked = questions(objects, claim_names=claim_names, pod_name=pod_name)
     answers: list[dict[str, Any]] = []
     status = 0
     for question in progress(asked, len(asked), "searching"):
-        answer: dict[str, Any] = {
-            "pod": key_of(question.pod.metadata) if question.pod else None,
-            "claims": [key_of(claim.metadata) for claim in question.claims],
-            "nodes": [],
-            "error": None,
-        }
+        answer: dict[str, Any] = {**question.to_dict(), "nodes": [], "error": None}
         try:
-            answer["nodes"] = (
-                allocator.feasible_nodes(pod=question.pod, nodes=wanted, node_resources=node_resources)
-                if question.pod is not None
-                else allocator.feasible_nodes(question.claims, nodes=wanted)
-            )
+            answer["nodes"] = allocator.feasible_nodes(**question.subject, nodes=wanted, node_resources=node_resources)
             status = max(status, 0 if answer["nodes"] else 1)
         except DraError as error:
             answer["error"] = {"kind": error.kind, "message": str(error)}

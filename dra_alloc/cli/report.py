@@ -57,10 +57,7 @@ def command(
 
     allocator = allocator_of(cluster_of(objects), features)
     asked = questions(objects)
-    explained = [
-        allocator.explain(pod=question.pod) if question.pod is not None else allocator.explain(question.claims)
-        for question in progress(asked, len(asked), "explaining")
-    ]
+    explained = [allocator.explain(**question.subject) for question in progress(asked, len(asked), "explaining")]
     page = render_report(allocator, explained, title=title, now=now, partition_attribute=partition_attribute)
     if str(target) == "-":
         click.echo(page, nl=False)

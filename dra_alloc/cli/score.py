@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from dra_alloc.cli._input import allocator_of, cluster_of, features_options, input_options, selection_options
+from dra_alloc.cli._input import allocator_of, cluster_of, features_options, input_options
 from dra_alloc.cli._output import console, emit, new_table, output_option
-from dra_alloc.cli._questions import questions
-from dra_alloc.features._objects import key_of
+from dra_alloc.cli._questions import Question, selection_options
 from dra_alloc.features.score import normalize
 from dra_alloc.gates import Features
 
@@ -30,8 +28,7 @@ Examples:
 @output_option
 def command(
     objects: list[Any],
-    claim_names: Sequence[str],
-    pod_name: str | None,
+    asked: list[Question],
     node: str | None,
     features: Features,
     output: str,
@@ -42,22 +39,16 @@ def command(
     are the raw score and the normalised one, from 0 to 100. Exit status 1: something fits on no node.
     """
     allocator = allocator_of(cluster_of(objects), features)
-    asked = questions(objects, claim_names=claim_names, pod_name=pod_name)
     nodes = None if node is None else [node]
     answers = []
     for question in asked:
-        if question.pod is not None:
-            scores = allocator.score(pod=question.pod, nodes=nodes)
-        else:
-            scores = allocator.score(question.claims, nodes)
+        scores = allocator.score(**question.subject, nodes=nodes)
         answers.append((question, scores, normalize(scores)))
     if output != "table":
         forms = []
         for question, scores, best in answers:
             nodes_form = [{"node": name, "raw": raw, "score": best[name]} for name, raw in scores.items()]
-            pod = key_of(question.pod.metadata) if question.pod is not None else None
-            claims = [key_of(claim.metadata) for claim in question.claims]
-            forms.append({"pod": pod, "claims": claims, "nodes": nodes_form})
+            forms.append({**question.to_dict(), "nodes": nodes_form})
         emit({"scores": forms}, output)
     else:
         table = new_table("for", "node", "raw", "score")

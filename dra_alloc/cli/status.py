@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from dra_alloc.cli._input import cluster_of, features_options, input_options
-from dra_alloc.cli._output import console, emit, new_table, output_forms
+from dra_alloc.cli._output import console, emit, emit_csv, new_table, output_forms
 from dra_alloc.gates import Features
 
 __all__ = ["command"]
@@ -75,7 +75,7 @@ def command(
     elif output == "tree":
         click.echo(status.tree())
     elif output == "csv":
-        click.echo(status.table().to_csv(), nl=False)
+        emit_csv([status.table()])
     else:
         emit(status.to_dict(), output)
     return 0

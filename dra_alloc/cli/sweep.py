@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dra_alloc.cli._output import console, emit, new_table, note, output_forms
+from dra_alloc.cli._output import console, emit, emit_csv, new_table, note, output_forms
 from dra_alloc.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def command(
     if output == "table":
         _show(outcomes)
     elif output == "csv":
-        click.echo(table(outcomes).to_csv(), nl=False)
+        emit_csv([table(outcomes)])
     else:
         emit({"scenarios": [outcome.to_dict() for outcome in outcomes]}, output)
     for outcome in outcomes:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from dra_alloc.cli._input import allocator_of, cluster_of, features_options, input_options, selection_options
-from dra_alloc.cli._output import console, emit, output_forms, progress
-from dra_alloc.cli._questions import questions
+from dra_alloc.cli._input import allocator_of, cluster_of, features_options, input_options
+from dra_alloc.cli._output import console, emit, emit_csv, output_forms, progress
+from dra_alloc.cli._questions import Question, selection_options
 from dra_alloc.gates import Features
 
 __all__ = ["command"]
@@ -36,8 +35,7 @@ Examples:
 @output_forms("table", "json", "yaml", "csv")
 def command(
     objects: list[Any],
-    claim_names: Sequence[str],
-    pod_name: str | None,
+    asked: list[Question],
     node: str | None,
     preempt: bool,
     trials: int,
@@ -57,28 +55,27 @@ def command(
     Without --pod or --claim: each pod that waits for a node, and each claim that is not allocated. Ends with 0 if all
     fit as they are, with 1 if changes are needed.
     """
-    from dra_alloc.whatif import WhatIfBudget, whatif
+    from dra_alloc.whatif import WhatIfBudget
     from dra_alloc.whatif import preempt as victims
 
-    if preempt and claim_names:
-        raise click.UsageError("--preempt is about a pod; give --pod, not --claim")
     if preempt and output == "csv":
         raise click.UsageError("--preempt has no form csv; there are table, json, yaml")
     allocator = allocator_of(cluster_of(objects), features)
-    asked = questions(objects, claim_names=claim_names, pod_name=pod_name)
     if preempt:
-        asked = [question for question in asked if question.pod is not None]
+        pods = [question for question in asked if question.pod is not None]
+        if asked and not pods:
+            raise click.UsageError("--preempt is about pods, and only claims are asked for; give --pod")
         nodes = None if node is None else [node]
-        chosen = [victims(allocator, question.pod, nodes=nodes) for question in progress(asked, len(asked), "trying")]
+        chosen = [victims(allocator, question.pod, nodes=nodes) for question in progress(pods, len(pods), "trying")]
         if output == "table":
-            for question, found in zip(asked, chosen, strict=True):
+            for question, found in zip(pods, chosen, strict=True):
                 console().print(found.text() if found else f"{question.title}: preemption would not help")
         else:
             emit({"preemptions": [found.to_dict() if found else None for found in chosen]}, output)
         return 0 if all(found is not None and not found.victims for found in chosen) else 1
     budget = WhatIfBudget(trials=trials, changes=changes, remedies=remedies, timeout=timeout)
     answers = [
-        whatif(allocator, None if question.pod else question.claims, node, pod=question.pod, budget=budget)
+        allocator.whatif(**question.subject, node=node, budget=budget)
         for question in progress(asked, len(asked), "trying")
     ]
     if output == "table":
@@ -88,9 +85,7 @@ def command(
         if not answers:
             out.print("nothing waits for devices")
     elif output == "csv":
-        for number, answer in enumerate(answers):
-            text = answer.table().to_csv()
-            click.echo(text if number == 0 else text.partition("\n")[2], nl=False)
+        emit_csv(answer.table() for answer in answers)
     else:
         emit({"answers": [answer.to_dict() for answer in answers]}, output)
     return 0 if all(answer.fits for answer in answers) else 1

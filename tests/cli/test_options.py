@@ -12,7 +12,8 @@ import yaml
 from click.testing import CliRunner
 
 from dra_alloc import Features
-from dra_alloc.cli._input import features_options, input_options, selection_options
+from dra_alloc.cli._input import features_options, input_options
+from dra_alloc.cli._questions import selection_options
 
 CLAIM = """\
 apiVersion: resource.k8s.io/v1
@@ -74,18 +75,33 @@ def test_features_that_are_not_known(arguments: list[str], message: str) -> None
     assert message in error
 
 
+SELECTABLE = """\
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: a, namespace: ns}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: b}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: default}}
+"""
+
+
+def selected(*arguments: str) -> tuple[dict[str, Any], str]:
+    """What a command with the options of input and selection gets."""
+    return given(lambda command: input_options(selection_options(command)), "-f", "-", *arguments, stdin=SELECTABLE)
+
+
 @pytest.mark.parametrize(
-    ("arguments", "expected"),
+    ("arguments", "node", "titles"),
     [
-        ([], (None, (), None)),
-        (["--node", "n"], ("n", (), None)),
-        (["--claim", "ns/a", "--claim", "b"], (None, ("ns/a", "default/b"), None)),
-        (["--pod", "p"], (None, (), "default/p")),
+        ([], None, ["claim ns/a", "claim default/b"]),
+        (["--node", "n"], "n", ["claim ns/a", "claim default/b"]),
+        (["--claim", "ns/a", "--claim", "b"], None, ["claims ns/a, default/b"]),
+        (["--pod", "p"], None, ["pod default/p"]),
     ],
 )
-def test_selection(arguments: list[str], expected: tuple[object, ...]) -> None:
-    node, claims, pod = expected
-    assert given(selection_options, *arguments) == ({"node": node, "claim_names": claims, "pod_name": pod}, "")
+def test_selection(arguments: list[str], node: str | None, titles: list[str]) -> None:
+    caught, error = selected(*arguments)
+    assert (caught["node"], [question.title for question in caught["asked"]], error) == (node, titles, "")
+    assert names(caught) == ["a", "b", "p"]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +114,7 @@ def test_selection(arguments: list[str], expected: tuple[object, ...]) -> None:
     ],
 )
 def test_selection_that_is_none(arguments: list[str], message: str) -> None:
-    caught, error = given(selection_options, *arguments)
+    caught, error = selected(*arguments)
     assert caught == {}
     assert message in error
 

@@ -40,6 +40,7 @@ def test_preemption(run: Run) -> None:
 
 
 def test_preemption_is_for_pods(run: Run) -> None:
-    ran = run("whatif", "-f", REASONS / "in-use", "--preempt", "--claim", "wanted")
-    assert ran.status == 2
-    assert "give --pod" in ran.err
+    for selection in (["--claim", "wanted"], []):
+        ran = run("whatif", "-f", REASONS / "in-use", "--preempt", *selection)
+        assert ran.status == 2
+        assert "only claims are asked for; give --pod" in ran.err
