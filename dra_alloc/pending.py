@@ -17,7 +17,6 @@ from typing import Any, Protocol
 import attrs
 
 from dra_alloc.api import Pod
-from dra_alloc.errors import DraError
 from dra_alloc.events import Event
 
 __all__ = ["PendingQueue", "WakeIndex"]
@@ -305,12 +304,9 @@ class PendingQueue:
 def _model(pod: Any) -> Pod:
     if isinstance(pod, Pod):
         return pod
-    from dra_alloc.codec import decode
+    from dra_alloc.codec import decode_as
 
-    found = decode(pod)
-    if not isinstance(found, Pod):
-        raise DraError(f"a Pod is needed here, not a {found.kind}")
-    return found
+    return decode_as(Pod, pod)
 
 
 def _key(pod: Any) -> str:

@@ -6,8 +6,8 @@ version that can hold it, and `dump_yaml` makes text of that.
 
 from __future__ import annotations
 
-from dra_alloc.codec.convert import decode, encode, structure, unstructure
+from dra_alloc.codec.convert import decode, decode_as, encode, structure, unstructure
 from dra_alloc.codec.sources import DecodeWarning, Loaded, load
 from dra_alloc.codec.yamldump import dump_yaml
 
-__all__ = ["DecodeWarning", "Loaded", "decode", "dump_yaml", "encode", "load", "structure", "unstructure"]
+__all__ = ["DecodeWarning", "Loaded", "decode", "decode_as", "dump_yaml", "encode", "load", "structure", "unstructure"]

@@ -11,11 +11,12 @@ from dra_alloc.codec.reading import noting, read
 from dra_alloc.codec.unknown import Unknown, unknown_fields
 from dra_alloc.codec.versions import Kind, Shape, kind_of, resolve, split_version
 from dra_alloc.codec.writing import write
-from dra_alloc.errors import DecodeError
+from dra_alloc.errors import DecodeError, DraError
 
-__all__ = ["decode", "decode_known", "encode", "identify", "label", "refusal", "structure", "unstructure"]
+__all__ = ["decode", "decode_as", "decode_known", "encode", "identify", "label", "refusal", "structure", "unstructure"]
 
 _M = TypeVar("_M", bound=Model)
+_Object = TypeVar("_Object", bound=KubernetesObject)
 
 
 def decode(obj: object, strict: bool = False) -> KubernetesObject:
@@ -35,6 +36,17 @@ def decode(obj: object, strict: bool = False) -> KubernetesObject:
     if strict and unknown:
         raise refusal(f"{label(data)}: {unknown[0].path}", unknown[0])
     return model
+
+
+def decode_as(kind: type[_Object], obj: object) -> _Object:
+    """The object of this kind that a dict, an object of a client library or an API object stands for.
+
+    Raises DraError for an object of another kind, and DecodeError as `decode` does.
+    """
+    found = decode(obj)
+    if not isinstance(found, kind):
+        raise DraError(f"a {kind.kind} is needed here, not a {found.kind}")
+    return found
 
 
 def refusal(path: str, unknown: Unknown) -> DecodeError:
