@@ -101,22 +101,26 @@ def _list_of(
     offset: int, macro: str, target: Node | None, names: tuple[str, str | None], predicate: Node | None, transform: Node
 ) -> Node:
     """A comprehension that appends `transform` for every element of which `predicate` is true."""
-    assert target is not None
     step = _call(offset, "_+_", _accu(offset), ListLiteral(offset, [transform]))
+    return _collected(offset, macro, target, names, predicate, transform, ListLiteral(offset, []), step)
+
+
+def _collected(
+    offset: int,
+    macro: str,
+    target: Node | None,
+    names: tuple[str, str | None],
+    predicate: Node | None,
+    transform: Node,
+    empty: Node,
+    step: Node,
+) -> Node:
+    """A comprehension from `empty` that takes `step` for every element of which `predicate` is true."""
+    assert target is not None
     if predicate is not None:
         step = _call(offset, "_?_:_", predicate, step, _accu(offset))
-    node = Comprehension(
-        offset,
-        macro,
-        target,
-        names[0],
-        names[1],
-        ACCUMULATOR,
-        ListLiteral(offset, []),
-        Literal(offset, True),
-        step,
-        _accu(offset),
-    )
+    every = Literal(offset, True)
+    node = Comprehension(offset, macro, target, *names, ACCUMULATOR, empty, every, step, _accu(offset))
     node.predicate, node.transform = predicate, transform
     return node
 
@@ -139,28 +143,12 @@ def _transform_map(entry: bool) -> Callable[[int, Node | None, list[Node]], Node
     macro = "transformMapEntry" if entry else "transformMap"
 
     def build(offset: int, target: Node | None, arguments: list[Node]) -> Node:
-        assert target is not None
-        first, second = _variables(arguments)
+        names = _variables(arguments)
         predicate = arguments[2] if len(arguments) == 4 else None
         transform = arguments[-1]
-        added = [transform] if entry else [Ident(offset, first), transform]
+        added = [transform] if entry else [Ident(offset, names[0]), transform]
         step = _call(offset, "cel.@mapInsert", _accu(offset), *added)
-        if predicate is not None:
-            step = _call(offset, "_?_:_", predicate, step, _accu(offset))
-        node = Comprehension(
-            offset,
-            macro,
-            target,
-            first,
-            second,
-            ACCUMULATOR,
-            MapLiteral(offset, []),
-            Literal(offset, True),
-            step,
-            _accu(offset),
-        )
-        node.predicate, node.transform = predicate, transform
-        return node
+        return _collected(offset, macro, target, names, predicate, transform, MapLiteral(offset, []), step)
 
     return build
 
