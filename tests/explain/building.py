@@ -20,35 +20,44 @@ NODES = """
 {apiVersion: v1, kind: Node, metadata: {name: c, labels: {zone: west}}, status: {allocatable: {cpu: 8, memory: 32Gi}}}
 """
 
-GPUS = """
+GPU_CLASS = """
 apiVersion: resource.k8s.io/v1
 kind: DeviceClass
 metadata: {name: gpu}
 spec: {selectors: [{cel: {expression: 'device.driver == "gpu.example.com"'}}]}
----
+"""
+
+
+def gpu(number: int) -> str:
+    return f"{{name: gpu-{number}}}"
+
+
+def gpus(node: str, *devices: str) -> str:
+    """The pool of a node, in one slice; two plain GPUs unless others are given."""
+    return f"""
 apiVersion: resource.k8s.io/v1
 kind: ResourceSlice
-metadata: {name: gpus-a}
+metadata: {{name: gpus-{node}}}
 spec:
   driver: gpu.example.com
-  nodeName: a
-  pool: {name: a, generation: 1, resourceSliceCount: 1}
-  devices: [{name: gpu-0}, {name: gpu-1}]
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {name: gpus-b}
-spec:
-  driver: gpu.example.com
-  nodeName: b
-  pool: {name: b, generation: 1, resourceSliceCount: 1}
-  devices: [{name: gpu-0}, {name: gpu-1}]
----
+  nodeName: {node}
+  pool: {{name: {node}, generation: 1, resourceSliceCount: 1}}
+  devices: [{", ".join(devices or map(gpu, range(2)))}]
+"""
+
+
+def template(name: str, count: int) -> str:
+    """A template of claims for some GPUs."""
+    return f"""
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaimTemplate
-metadata: {name: two, namespace: default}
-spec: {spec: {devices: {requests: [{name: gpus, exactly: {deviceClassName: gpu, count: 2}}]}}}
+metadata: {{name: {name}, namespace: default}}
+spec: {{spec: {{devices: {{requests: [{{name: gpus, exactly: {{deviceClassName: gpu, count: {count}}}}}]}}}}}}
 """
+
+
+#: Two GPUs on each of the nodes a and b.
+GPUS = "---".join([GPU_CLASS, gpus("a"), gpus("b"), template("two", 2)])
 
 
 def pod(name: str, *, cpu: str = "1", template: str = "two", more: str = "") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import dra_alloc as dra
-from tests.explain.building import GPUS, NODES, cluster, pod
+from tests.explain.building import GPU_CLASS, GPUS, NODES, cluster, gpus, pod, template
 
 
 def test_devices_resources_and_placement_over_all_nodes() -> None:
@@ -97,33 +97,13 @@ def test_claims_or_a_pod_not_both() -> None:
         alloc.explain(pod="default/p", node="z")
 
 
-MAPPED = """
-apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata: {name: gpu}
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {name: gpus-a}
-spec:
-  driver: gpu.example.com
-  nodeName: a
-  pool: {name: a, generation: 1, resourceSliceCount: 1}
-  devices:
-  - name: greedy
-    nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: 20}}}
-  - name: modest
-    nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: 2}}}
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaimTemplate
-metadata: {name: two, namespace: default}
-spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}}
-"""
+GREEDY = "{name: greedy, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: 20}}}}"
+MODEST = "{name: modest, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: 2}}}}"
 
 
 def test_the_first_answer_takes_too_much_of_the_node_and_another_would_not() -> None:
-    alloc = dra.Allocator(cluster(NODES, MAPPED, pod("p")), dra.Features.all())
+    objects = cluster(NODES, GPU_CLASS, gpus("a", GREEDY, MODEST), template("one", 1), pod("p", template="one"))
+    alloc = dra.Allocator(objects, dra.Features.all())
     assert alloc.allocate_pod("default/p", "a") is None
     found = alloc.explain(pod="default/p", node="a")
     assert not found.fits

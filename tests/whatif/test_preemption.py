@@ -5,42 +5,18 @@ from __future__ import annotations
 import pytest
 
 import dra_alloc as dra
-from tests.explain.building import cluster
+from tests.explain.building import GPU_CLASS, cluster, gpu, gpus, template
 
-CLASS = """
-apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata: {name: gpu}
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaimTemplate
-metadata: {name: one, namespace: default}
-spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}}
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaimTemplate
-metadata: {name: two, namespace: default}
-spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu, count: 2}}]}}}
-"""
+CLASS = "---".join([GPU_CLASS, template("one", 1), template("two", 2)])
 
 
-def node(name: str, gpus: int = 2) -> str:
-    devices = ", ".join(f"{{name: gpu-{number}}}" for number in range(gpus))
+def node(name: str, devices: int = 2) -> str:
     return f"""
 {{apiVersion: v1, kind: Node, metadata: {{name: {name}}}, status: {{allocatable: {{cpu: 8}}}}}}
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {{name: gpus-{name}}}
-spec:
-  driver: gpu.example.com
-  nodeName: {name}
-  pool: {{name: {name}, generation: 1, resourceSliceCount: 1}}
-  devices: [{devices}]
-"""
+---{gpus(name, *map(gpu, range(devices)))}"""
 
 
-def pod(name: str, priority: int, template: str = "one", *, start: str = "", policy: str = "", cpu: str = "0") -> str:
+def pod(name: str, priority: int, claims: str = "one", *, start: str = "", policy: str = "", cpu: str = "0") -> str:
     return f"""
 apiVersion: v1
 kind: Pod
@@ -48,7 +24,7 @@ metadata: {{name: {name}, namespace: default}}
 spec:
   priority: {priority}
   {f"preemptionPolicy: {policy}" if policy else ""}
-  resourceClaims: [{{name: gpu, resourceClaimTemplateName: {template}}}]
+  resourceClaims: [{{name: gpu, resourceClaimTemplateName: {claims}}}]
   containers: [{{name: main, resources: {{requests: {{cpu: {cpu}}}, claims: [{{name: gpu}}]}}}}]
 status: {{phase: Pending{f", startTime: '{start}'" if start else ""}}}
 """
