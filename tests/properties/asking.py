@@ -1,10 +1,13 @@
-"""Asking the search for a scenario."""
+"""Asking the search for a scenario, and comparing what it says with the plain model."""
 
 from __future__ import annotations
 
-from hypothesis import settings
+import attrs
+import pytest
+from hypothesis import event, settings
 
 import dra_alloc as dra
+from dra_alloc.errors import BudgetExceeded
 from dra_alloc.testing.outcomes import Outcome
 from dra_alloc.testing.scenario import Scenario
 
@@ -23,3 +26,25 @@ def ask(alloc: dra.Allocator, scenario: Scenario, node: str) -> Outcome:
 def allocator(scenario: Scenario) -> dra.Allocator:
     """An allocator over a cluster of the scenario's objects."""
     return dra.Allocator(dra.Cluster.from_objects(scenario.cluster_objects()), features=scenario.features)
+
+
+def compare_with_model(scenario: Scenario, *budgets: dra.Budget) -> None:
+    """Ask model and search on every node, the search with each budget (default: the one of an Allocator).
+
+    A difference fails the test and shows the scenario with that node, and the two answers.
+    """
+    cluster = dra.Cluster.from_objects(scenario.cluster_objects())
+    allocators = [dra.Allocator(cluster, scenario.features, budget=budget) for budget in budgets or (dra.Budget(),)]
+    for node in scenario.nodes:
+        try:
+            expected = Outcome.of(lambda node=node: scenario.plain_allocate(node, max_steps=MODEL_STEPS))
+        except BudgetExceeded:
+            event("too hard for the model")
+            continue
+        event(expected.verdict)
+        for alloc in allocators:
+            difference = expected.difference(ask(alloc, scenario, node.metadata.name), ("model", "search"))
+            if difference:
+                case = attrs.evolve(scenario, nodes=(node,)).to_yaml()
+                message = f"on node {node.metadata.name} with {alloc.budget}:\n{case}\n{difference}"
+                pytest.fail(message, pytrace=False)

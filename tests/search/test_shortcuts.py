@@ -7,18 +7,15 @@ few values, little room. The general ones of tests/properties are asked once mor
 from __future__ import annotations
 
 import attrs
-import pytest
-from hypothesis import event, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dra_alloc as dra
 from bench import workloads
 from dra_alloc import api
-from dra_alloc.errors import BudgetExceeded
-from dra_alloc.testing.outcomes import Outcome
 from dra_alloc.testing.scenario import Scenario
 from dra_alloc.testing.strategies import clusters
-from tests.properties.asking import MODEL_EXAMPLES, MODEL_STEPS
+from tests.properties.asking import MODEL_EXAMPLES, compare_with_model
 
 HEAVY = dra.Budget(light_steps=0)
 LIGHT = dra.Budget(light_steps=1 << 60)
@@ -187,32 +184,13 @@ def symmetric(draw: st.DrawFn) -> Scenario:
 @settings(max_examples=MODEL_EXAMPLES // 2)
 @given(symmetric())
 def test_things_that_are_alike(scenario: Scenario) -> None:
-    compare(scenario, (HEAVY, LIGHT, SWITCHING))
+    compare_with_model(scenario, HEAVY, LIGHT, SWITCHING)
 
 
 @settings(max_examples=MODEL_EXAMPLES // 4)
 @given(clusters())
 def test_every_feature(scenario: Scenario) -> None:
-    compare(scenario, (HEAVY, SWITCHING))
-
-
-def compare(scenario: Scenario, budgets: tuple[dra.Budget, ...]) -> None:
-    """Ask model and search on every node with each budget, and `feasible_nodes` besides."""
-    cluster = dra.Cluster.from_objects(scenario.cluster_objects())
-    for node in scenario.nodes:
-        try:
-            expected = Outcome.of(lambda node=node: scenario.plain_allocate(node, max_steps=MODEL_STEPS))
-        except BudgetExceeded:
-            event("too hard for the model")
-            continue
-        event(expected.verdict)
-        for budget in budgets:
-            alloc = dra.Allocator(cluster, scenario.features, budget=budget)
-            found = Outcome.of(lambda node=node, alloc=alloc: alloc.allocate(scenario.claims, node=node.metadata.name))
-            difference = expected.difference(found, ("model", "search"))
-            if difference:
-                case = attrs.evolve(scenario, nodes=(node,)).to_yaml()
-                pytest.fail(f"on node {node.metadata.name} with {budget}:\n{case}\n{difference}", pytrace=False)
+    compare_with_model(scenario, HEAVY, SWITCHING)
 
 
 def test_a_counter_that_is_overdrawn_concerns_those_that_draw_on_it() -> None:
