@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import random
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,11 +13,13 @@ import click
 
 from dra_alloc import api
 from dra_alloc.cli._output import note
+from dra_alloc.errors import DraError
 from dra_alloc.gates import Features
 
 if TYPE_CHECKING:
     from dra_alloc.allocator import Allocator
     from dra_alloc.cluster import Cluster
+    from dra_alloc.codec import Loaded
 
 __all__ = [
     "allocator_of",
@@ -26,6 +27,7 @@ __all__ = [
     "features_options",
     "input_options",
     "node_resources_option",
+    "quiet_input_options",
     "read",
 ]
 
@@ -42,8 +44,21 @@ def input_options(function: Function) -> Function:
     """The options for what to read, passed as `objects`: all objects that were read, in order (a `Loaded`).
 
     They are `-f`, `-R`, `--strict`, and `--live` with `--context`; objects of files come after those of the cluster and
-    count instead of them.
+    count instead of them. Warnings go to standard error.
     """
+
+    @quiet_input_options
+    @functools.wraps(function)
+    def wrapper(*, objects: Loaded, **rest: Any) -> Any:
+        for warning in objects.warnings:
+            note(f"warning: {warning}")
+        return function(objects=objects, **rest)
+
+    return wrapper  # type: ignore[return-value]
+
+
+def quiet_input_options(function: Function) -> Function:
+    """The same for a command that tells of the warnings itself."""
 
     @click.option(
         "-f",
@@ -82,25 +97,20 @@ def read_live(context: str | None, *, strict: bool = False) -> list[Any]:
     return loaded
 
 
-def read(
-    files: Iterable[Path], before: Iterable[Any] = (), *, recursive: bool = False, strict: bool = False
-) -> list[Any]:
-    """The objects given before, then those of files and folders, in order. Warnings go to standard error.
+def read(files: Iterable[Path], before: Iterable[Any] = (), *, recursive: bool = False, strict: bool = False) -> Loaded:
+    """The objects given before, then those of files and folders, in order.
 
-    Raises DecodeError.
+    Says on standard error if nothing of it matters. Raises DecodeError, and DraError if there is no object at all.
     """
     from dra_alloc.codec import load
 
     sources = [source for path in files for source in _expand(path, recursive)]
     loaded = load(*before, *sources, strict=strict)
-    for warning in loaded.warnings:
-        note(f"warning: {warning}")
+    if not loaded and not loaded.skipped:
+        raise DraError("there is no object in the input")
     if not loaded:
-        skipped = Counter(loaded.skipped)
-        kinds = (
-            f"; skipped: {', '.join(f'{count} {kind}' for kind, count in sorted(skipped.items()))}" if skipped else ""
-        )
-        note(f"warning: no object of Dynamic Resource Allocation in the input{kinds}")
+        skipped = ", ".join(f"{count} {kind}" for kind, count in sorted(loaded.skipped.items()))
+        note(f"warning: no object of Dynamic Resource Allocation in the input; skipped: {skipped}")
     return loaded
 
 

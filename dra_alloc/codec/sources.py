@@ -16,7 +16,7 @@ import attrs
 import orjson
 
 from dra_alloc._collector import paused_collector
-from dra_alloc.api import KubernetesObject
+from dra_alloc.api import KubernetesObject, Pod
 from dra_alloc.codec.clients import as_mapping, is_object
 from dra_alloc.codec.convert import decode_known, identify, label, refusal
 from dra_alloc.codec.reading import forget
@@ -34,11 +34,16 @@ _HINTS = 100
 
 @attrs.frozen
 class DecodeWarning:
-    """Something that was left out: where (file, document, object, field path), what it was, and what was meant."""
+    """Something that was left out: where (file, document, object, field path), what it was, and what was meant.
+
+    index: the position in `Loaded` of the object that lost the field `field`; -1 for an object that was skipped.
+    """
 
     path: str
     message: str
     hint: str = ""
+    index: int = -1
+    field: str = ""
 
     def __str__(self) -> str:
         text = f"{self.path}: {self.message}"
@@ -61,7 +66,8 @@ class Loaded(list[KubernetesObject]):
 
     origins: where each of them comes from, in the same order.
     skipped: how many objects of which other kinds there were, by `apiVersion kind` (`apps/v1 Deployment`).
-    warnings: fields that were left out because the API does not know them.
+    warnings: fields that were left out because the API does not know them, and, if there is no Pod at all, kinds that
+    were skipped although their pods ask for devices (a Deployment with claims).
     """
 
     def __init__(self) -> None:
@@ -71,6 +77,10 @@ class Loaded(list[KubernetesObject]):
         self.warnings: list[DecodeWarning] = []
 
 
+#: Where kinds that make pods have the specification of those: a Deployment, a Job and their like, and a CronJob.
+_POD_TEMPLATES = (("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "template", "spec"))
+
+
 def load(*sources: object, strict: bool = False) -> Loaded:
     """Read Kubernetes objects.
 
@@ -78,23 +88,27 @@ def load(*sources: object, strict: bool = False) -> Loaded:
     binary stream, a dict, an object of a client library, an API object, or an iterable of these. Files hold YAML
     documents or JSON, single objects or lists (`kind: List`). Objects of kinds that have nothing to do with DRA are
     counted in `skipped`. Fields that the API does not know are left out with a warning; `strict` refuses them.
-    Raises DecodeError with file, document, object and field path.
+    Raises DecodeError with file, document, object and field path, also for the error of an API server (`kind: Status`)
+    in the place of what it was asked for.
     """
     loaded = Loaded()
+    makers: list[DecodeWarning] = []
     try:
         with paused_collector():
             for source in sources:
                 for where, obj in _read(source):
-                    _add(loaded, where, obj, strict)
+                    _add(loaded, makers, where, obj, strict)
     except RecursionError:
         raise DecodeError("", "lists nested too deep") from None
     finally:
         forget()
+    if not any(isinstance(found, Pod) for found in loaded):
+        loaded.warnings += makers
     return loaded
 
 
-def _add(loaded: Loaded, where: str, obj: object, strict: bool) -> None:
-    """Read one object, or all in a list, into `loaded`."""
+def _add(loaded: Loaded, makers: list[DecodeWarning], where: str, obj: object, strict: bool) -> None:
+    """Read one object, or all in a list, into `loaded`. makers: takes what there is to say of kinds that make pods."""
     if isinstance(obj, KubernetesObject):
         loaded.append(obj)
         loaded.origins.append(Origin(where))
@@ -105,12 +119,14 @@ def _add(loaded: Loaded, where: str, obj: object, strict: bool) -> None:
         raise _within(where, error) from None
     kind = data.get("kind")
     if isinstance(kind, str) and kind.endswith("List") and "items" in data:
-        _add_items(loaded, where, data, kind, strict)
+        _add_items(loaded, makers, where, data, kind, strict)
         return
     try:
         found = identify(data)
         if found is None:
+            _refuse_failure(data)
             loaded.skipped[f"{data.get('apiVersion', data.get('api_version'))} {kind}"] += 1
+            makers += _maker(where, data)
             return
         _refuse_template(data)
         model, unknown = decode_known(data, *found)
@@ -121,12 +137,14 @@ def _add(loaded: Loaded, where: str, obj: object, strict: bool) -> None:
         if strict:
             raise refusal(path, field)
         hint = field.hint if len(loaded.warnings) < _HINTS else ""
-        loaded.warnings.append(DecodeWarning(path, "unknown field", hint))
+        loaded.warnings.append(DecodeWarning(path, "unknown field", hint, len(loaded), field.path))
     loaded.append(model)
     loaded.origins.append(Origin(where, str(data.get("apiVersion", data.get("api_version")))))
 
 
-def _add_items(loaded: Loaded, where: str, data: Mapping[str, Any], kind: str, strict: bool) -> None:
+def _add_items(
+    loaded: Loaded, makers: list[DecodeWarning], where: str, data: Mapping[str, Any], kind: str, strict: bool
+) -> None:
     """The objects of a list. Those of a typed list (`ResourceSliceList`) may leave out apiVersion and kind."""
     items = data["items"]
     if items is None:
@@ -138,7 +156,26 @@ def _add_items(loaded: Loaded, where: str, data: Mapping[str, Any], kind: str, s
     for index, item in enumerate(items):
         if single and isinstance(item, Mapping) and item.get("kind") is None:
             item = {**head, **{key: value for key, value in item.items() if value is not None}}
-        _add(loaded, _spaced(where, f"items[{index}]"), item, strict)
+        _add(loaded, makers, _spaced(where, f"items[{index}]"), item, strict)
+
+
+def _maker(where: str, data: Mapping[str, Any]) -> Iterator[DecodeWarning]:
+    """A remark on an object of another kind whose pods have claims."""
+    for path in _POD_TEMPLATES:
+        found: Any = data
+        for key in (*path, "resourceClaims"):
+            found = found.get(key) if isinstance(found, Mapping) else None
+        if found:
+            yield DecodeWarning(
+                _spaced(where, f"{label(data)}: {'.'.join(path)}.resourceClaims"),
+                "the pods of this would ask for devices, but only Pods are looked at",
+                "give a Pod with this specification",
+            )
+
+
+def _refuse_failure(data: Mapping[str, Any]) -> None:
+    if data.get("kind") == "Status" and data.get("status") == "Failure":
+        raise DecodeError("Status", f"the API server has answered with an error: {data.get('message')}", "ask it again")
 
 
 def _refuse_template(data: Mapping[str, Any]) -> None:

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from dra_alloc._collector import paused_collector
 from dra_alloc.api import KubernetesObject
-from dra_alloc.codec.sources import Loaded, Origin, load
+from dra_alloc.codec.sources import DecodeWarning, Loaded, Origin, load
 from dra_alloc.gates import Features
 from dra_alloc.lint._claims import check_claims
 from dra_alloc.lint._classes import check_classes
 from dra_alloc.lint._findings import RULES, Finding, Fix, Rule, Severity
 from dra_alloc.lint._fixes import Fixed, apply_fixes
-from dra_alloc.lint._objects import check_objects
+from dra_alloc.lint._objects import check_fields, check_objects
 from dra_alloc.lint._pods import check_pods
 from dra_alloc.lint._pools import check_pools, check_rules
 from dra_alloc.lint._rewrite import Rewritten, Unfixed, first_lines, rewrite_files
@@ -54,22 +54,23 @@ def check(objects: object, *, features: Features | None = None, codes: Iterable[
     unknown = sorted(wanted - set(RULES))
     if unknown:
         raise ValueError(f"unknown lint code {', '.join(unknown)}; known are {', '.join(RULES)}")
-    models, origins = _read(objects)
+    models, origins, warnings = _read(objects)
     with paused_collector():
         world = World(models, origins, Features() if features is None else features)
-        found = [finding for finding in _all(world) if finding.code in wanted]
+        found = [finding for finding in _all(world, warnings) if finding.code in wanted]
     return sorted(found, key=lambda finding: finding.index)
 
 
-def _read(objects: object) -> tuple[Sequence[KubernetesObject], Sequence[Origin]]:
+def _read(objects: object) -> tuple[Sequence[KubernetesObject], Sequence[Origin], Sequence[DecodeWarning]]:
     from dra_alloc.cluster import Cluster
 
     source = list(objects) if isinstance(objects, Cluster) else objects
     loaded = source if isinstance(source, Loaded) else load(source)
-    return loaded, loaded.origins
+    return loaded, loaded.origins, loaded.warnings
 
 
-def _all(world: World) -> Iterator[Finding]:
+def _all(world: World, warnings: Sequence[DecodeWarning]) -> Iterator[Finding]:
+    yield from check_fields(world, warnings)
     yield from check_objects(world)
     yield from check_pools(world)
     yield from check_standard(world)

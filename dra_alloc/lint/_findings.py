@@ -84,6 +84,7 @@ RULES: dict[str, Rule] = {
     rule.code: rule
     for rule in (
         Rule("invalid-object", _E, "The API server would refuse the object."),
+        Rule("unknown-field", _W, "The API does not know a field: kubectl refuses it, the API server drops it."),
         Rule("field-not-stored", _W, "A field needs a feature gate that is off, and is dropped."),
         Rule("questionable-value", _W, "A value is accepted and does nothing, or not what it seems to."),
         Rule("deprecated-api-version", _W, "The object is written in an old version of the API."),

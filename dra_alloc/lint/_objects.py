@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dra_alloc.api import (
     DeviceClass,
@@ -12,15 +12,23 @@ from dra_alloc.api import (
     ResourceClaimTemplate,
     ResourceSlice,
 )
+from dra_alloc.codec.sources import DecodeWarning
 from dra_alloc.codec.validation import COUNTERS_WITH_DEVICES, examine
 from dra_alloc.codec.validation._warnings import NOT_STORED
 from dra_alloc.lint._findings import Finding, Fix
 from dra_alloc.lint._world import World, finding
 
-__all__ = ["check_objects"]
+__all__ = ["check_fields", "check_objects"]
 
 #: Kinds that are modelled in full, so that writing one again loses nothing.
 REWRITABLE = (ResourceSlice, DeviceClass, ResourceClaim, ResourceClaimTemplate, DeviceTaintRule)
+
+
+def check_fields(world: World, warnings: Iterable[DecodeWarning]) -> Iterator[Finding]:
+    """The fields that reading left out."""
+    for warning in warnings:
+        if warning.field:
+            yield finding(world.items[warning.index], "unknown-field", warning.field, "does not exist", warning.hint)
 
 
 def check_objects(world: World) -> Iterator[Finding]:

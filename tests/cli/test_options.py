@@ -156,6 +156,28 @@ def test_input_without_any_known_kind_is_told(tmp_path: Path) -> None:
     assert "Service" in error
 
 
+@pytest.mark.parametrize(
+    "nothing", ["", "# only a comment", "---\n---\n", '{"apiVersion": "v1", "kind": "List", "items": []}']
+)
+def test_input_without_any_object_is_no_answer(nothing: str, run: Run) -> None:
+    for command in ("allocate", "check", "status"):
+        ran = run(command, "-f", "-", stdin=nothing)
+        assert (ran.status, ran.out, ran.err) == (2, "", "error: there is no object in the input\n")
+
+
+def test_a_maker_of_pods_with_claims_is_told(run: Run) -> None:
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "train"},
+        "spec": {"template": {"spec": {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}]}}},
+    }
+    for command in ("allocate", "check"):
+        ran = run(command, "-f", "-", stdin=json.dumps(job))
+        assert ran.status == 0
+        assert "Job train: spec.template.spec.resourceClaims: the pods of this would ask for devices" in ran.err
+
+
 @pytest.mark.parametrize("missing", ["gone.yaml", "empty"])
 def test_files_that_are_not_there(missing: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()

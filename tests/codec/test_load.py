@@ -109,6 +109,35 @@ def test_counts_what_it_skips() -> None:
     assert load(job, strict=True).skipped == {"batch/v1 Job": 1}
 
 
+def test_the_error_of_a_server_is_no_object_to_skip() -> None:
+    failure = {"apiVersion": "v1", "kind": "Status", "status": "Failure", "message": "pods is forbidden", "code": 403}
+    error = refused(io.StringIO(text_of(node("a"), failure)))
+    assert str(error) == "stream[2] Status: the API server has answered with an error: pods is forbidden (ask it again)"
+    assert load({**failure, "status": "Success"}).skipped == {"v1 Status": 1}
+
+
+def test_kinds_whose_pods_have_claims_are_told_unless_there_are_pods() -> None:
+    pod_spec = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}]}
+    template = {"template": {"spec": pod_spec}}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": template}
+    cron = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "c"},
+        "spec": {"jobTemplate": {"spec": template}},
+    }
+    plain = {**job, "spec": {"template": {"spec": {"containers": []}}}}
+    odd = {**job, "spec": {"template": [pod_spec]}}
+    found = load(job, cron, plain, odd, node("a"))
+    assert [warning.path for warning in found.warnings] == [
+        "Job j: spec.template.spec.resourceClaims",
+        "CronJob c: spec.jobTemplate.spec.template.spec.resourceClaims",
+    ]
+    assert {(warning.index, warning.field) for warning in found.warnings} == {(-1, "")}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": pod_spec}
+    assert load(job, pod).warnings == []
+
+
 def test_warns_of_unknown_fields_with_file_document_object_and_path(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     claim = {
@@ -124,6 +153,8 @@ def test_warns_of_unknown_fields_with_file_document_object_and_path(tmp_path: Pa
             f"{path}[2] ResourceClaim default/c: spec.devices.requests[0].exactly.cuont",
             "unknown field",
             "did you mean count?",
+            index=1,
+            field="spec.devices.requests[0].exactly.cuont",
         )
     ]
     assert str(found.warnings[0]).endswith("cuont: unknown field (did you mean count?)")

@@ -31,6 +31,13 @@ def test_exit_status(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     assert "no valid YAML" in capsys.readouterr().err
 
 
+def test_a_field_that_does_not_exist_is_a_finding_and_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "-f", str(EXAMPLES / "unknown-field.yaml")]) == 0
+    printed = capsys.readouterr()
+    assert "warning unknown-field at spec.devices.request\n" in printed.out
+    assert printed.err == ""
+
+
 def test_files_are_judged_together(capsys: pytest.CaptureFixture[str]) -> None:
     claim, slices = str(EXAMPLES / "too-many-devices.yaml"), str(EXAMPLES / "too-few-devices.yaml")
     assert main(["check", "-f", claim, "-f", slices, "-o", "json"]) == 1

@@ -55,6 +55,13 @@ def test_problems_of_validation_are_errors() -> None:
     assert finding.object == "DeviceClass gpu"
 
 
+def test_fields_that_do_not_exist_are_found_where_they_are() -> None:
+    asked = claim(request("gpu", cuont=2))
+    assert found(node(), asked | {"colour": "red"}) == [f"unknown-field {PATH}.cuont", "unknown-field colour"]
+    (finding,) = check([node(), asked])
+    assert (finding.object, finding.index, finding.hint) == ("ResourceClaim ns/claim", 1, "did you mean count?")
+
+
 def test_gates_decide_what_is_stored() -> None:
     sliced = pool(device(), skipNodeOperations=["*"])
     assert found(sliced) == ["field-not-stored spec.skipNodeOperations"]
