@@ -19,6 +19,9 @@ __all__ = ["app", "run"]
 #: What a shell sees of a process that SIGINT or SIGPIPE ended.
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
 
+#: How click begins to tell of words that no option and no argument takes.
+_TOO_MANY = "Got unexpected extra argument"
+
 
 class _ReaderGone(Exception):
     """Nobody reads what is printed (`… | head`). click would take a BrokenPipeError for "does not fit"."""
@@ -43,6 +46,12 @@ class _Commands(click.Group):
             sys.stdout.flush()
         except BrokenPipeError:
             raise _ReaderGone from None
+        except click.UsageError as error:
+            # Files behind one -f, as a wildcard of the shell gives them.
+            options = error.ctx.command.params if error.ctx is not None else []
+            if error.message.startswith(_TOO_MANY) and any(option.name == "files" for option in options):
+                error.message += "; each file needs an -f of its own, or give the folder"
+            raise
         return result
 
     def resolve_command(

@@ -99,7 +99,8 @@ def _claims_of(pod: api.Pod) -> Iterator[str]:
 def _named(kind: str, key: str, known: dict[str, Found]) -> Found:
     if key in known:
         return known[key]
-    near = difflib.get_close_matches(key, known, n=3)
+    same = [other for other in known if other.rpartition("/")[2] == key.rpartition("/")[2]]
+    near = same[:3] or difflib.get_close_matches(key, known, n=3)
     hint = (
         f"did you mean {' or '.join(near)}?" if near else f"there are {len(known)}" if known else "there is none at all"
     )

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from dra_alloc.cli._input import features_options, input_options
-from dra_alloc.cli._output import console, emit, new_table, output_option
+from dra_alloc.cli._output import console, emit, new_table, note, output_option
 from dra_alloc.gates import Features
 
 __all__ = ["command"]
@@ -31,6 +31,9 @@ def command(objects: list[Any], namespace: str, features: Features, output: str)
 
     cluster = Cluster.from_objects(objects)
     usage = quota_usage(cluster.pods(), cluster.claims(), cluster.classes(), namespace=namespace, features=features)
+    others = {item.metadata.namespace or "default" for item in (*cluster.pods(), *cluster.claims())}
+    if others and namespace not in others:
+        note(f"warning: no pod or claim in the namespace {namespace}; there are some in {', '.join(sorted(others))}")
     if output != "table":
         emit({"namespace": namespace, "used": usage}, output)
     else:

@@ -67,6 +67,12 @@ def test_an_unknown_command_that_is_near_to_none_is_met_with_all(run: Run) -> No
     assert "allocate" in shown.err
 
 
+def test_a_file_without_an_option_is_met_with_the_way_to_give_it(run: Run) -> None:
+    shown = run("allocate", "-f", "-", "other.yaml")
+    assert shown.status == 2
+    assert "unexpected extra argument (other.yaml); each file needs an -f of its own, or give the folder" in shown.err
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_prints_a_script_for_the_shell(shell: str, run: Run) -> None:
     shown = run("completion", shell)

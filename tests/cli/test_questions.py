@@ -108,13 +108,14 @@ def test_of_two_objects_with_one_name_the_later_counts() -> None:
     ("names", "hint"),
     [
         ({"claim_names": ["default/gpux"]}, "no ResourceClaim default/gpux in the input; did you mean default/gpu"),
+        ({"claim_names": ["default/fpga"]}, "no ResourceClaim default/fpga in the input; did you mean team/fpga?"),
         ({"pod_name": "default/p"}, "no Pod default/p in the input; there is none at all"),
-        ({"claim_names": ["zzz/q"]}, "no ResourceClaim zzz/q in the input; there are 1"),
+        ({"claim_names": ["zzz/q"]}, "no ResourceClaim zzz/q in the input; there are 2"),
     ],
 )
 def test_an_unknown_name_is_met_with_a_hint(names: dict[str, object], hint: str) -> None:
     with pytest.raises(click.UsageError) as caught:
-        questions([claim("gpu")], **names)  # type: ignore[arg-type]
+        questions([claim("gpu"), claim("fpga", namespace="team")], **names)  # type: ignore[arg-type]
     assert hint in caught.value.format_message()
 
 
