@@ -50,7 +50,8 @@ class _Commands(click.Group):
             # Files behind one -f, as a wildcard of the shell gives them.
             options = error.ctx.command.params if error.ctx is not None else []
             if error.message.startswith(_TOO_MANY) and any(option.name == "files" for option in options):
-                error.message += "; each file needs an -f of its own, or give the folder"
+                hint = "each file needs an -f of its own, or give the folder"
+                raise click.UsageError(f"{error.message}; {hint}", error.ctx) from None
             raise
         return result
 

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from dra_alloc import Features
 from dra_alloc.cli._input import features_options, input_options
 from dra_alloc.cli._questions import selection_options
+from tests.cli.conftest import Run
 
 CLAIM = """\
 apiVersion: resource.k8s.io/v1
