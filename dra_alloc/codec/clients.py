@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -41,9 +42,10 @@ def as_mapping(obj: object) -> Mapping[str, Any]:
     data = to_dict() if callable(to_dict) else None
     if isinstance(data, Mapping):
         return data
-    raise DecodeError(
-        "", f"{type(obj).__name__} is not a Kubernetes object", "give a dict, an API object, or an object of a client"
-    )
+    hint = "give a dict, an API object, or an object of a client"
+    if isinstance(obj, (str, os.PathLike)):
+        hint += "; dra_alloc.load reads files"
+    raise DecodeError("", f"{type(obj).__name__} is not a Kubernetes object", hint)
 
 
 def _generated(obj: Any) -> Mapping[str, Any]:

@@ -7,8 +7,6 @@ path is put together only when the error passes, so that the good case pays noth
 from __future__ import annotations
 
 import math
-import types
-import typing
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,7 +19,7 @@ from cattrs import Converter
 
 from dra_alloc import api
 from dra_alloc.api import Model, Quantity
-from dra_alloc.codec.schema import NOT_KEPT, Field, by_key, snake
+from dra_alloc.codec.schema import NOT_KEPT, Field, by_key, is_model, item_of, snake, some_of, value_of
 from dra_alloc.codec.versions import LACKING, MISPLACED, Shape
 from dra_alloc.errors import DecodeError
 
@@ -357,15 +355,6 @@ def _plain_capacity(value: Any, _: Any) -> Any:
     return api.DeviceCapacity(value=_quantity(value, None))
 
 
-def _origin(kind: Any) -> Any:
-    return typing.get_origin(kind)
-
-
-def _some(kind: Any) -> Any:
-    """The type in `X | None`."""
-    return next(part for part in typing.get_args(kind) if part is not type(None))
-
-
 @cache
 def _converter(shape: Shape) -> Converter:
     made = Converter()
@@ -375,19 +364,10 @@ def _converter(shape: Shape) -> Converter:
     made.register_structure_hook(Quantity, _quantity)
     made.register_structure_hook(datetime, _time)
     made.register_structure_hook_func(lambda kind: kind is Any, lambda value, _: plain(value))
-    made.register_structure_hook_factory(
-        lambda kind: isinstance(kind, type) and issubclass(kind, Model), lambda cls: _hook_of_model(shape, cls, made)
-    )
-    made.register_structure_hook_factory(
-        lambda kind: _origin(kind) is tuple, lambda kind: _list_hook(typing.get_args(kind)[0], made)
-    )
-    made.register_structure_hook_factory(
-        lambda kind: _origin(kind) is dict, lambda kind: _hook_of_dict(typing.get_args(kind)[1], made)
-    )
-    made.register_structure_hook_factory(
-        lambda kind: _origin(kind) in (types.UnionType, typing.Union),
-        lambda kind: made.get_structure_hook(_some(kind)),
-    )
+    made.register_structure_hook_factory(is_model, lambda cls: _hook_of_model(shape, cls, made))
+    made.register_structure_hook_factory(item_of, lambda kind: _list_hook(item_of(kind), made))
+    made.register_structure_hook_factory(value_of, lambda kind: _hook_of_dict(value_of(kind), made))
+    made.register_structure_hook_factory(some_of, lambda kind: made.get_structure_hook(some_of(kind)))
     return made
 
 

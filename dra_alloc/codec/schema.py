@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 import typing
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +12,7 @@ import attrs
 from dra_alloc import api
 from dra_alloc.api import Model
 
-__all__ = ["NOT_KEPT", "Field", "by_key", "fields", "snake"]
+__all__ = ["NOT_KEPT", "Field", "by_key", "fields", "is_model", "item_of", "snake", "some_of", "value_of"]
 
 
 @attrs.frozen
@@ -73,6 +74,28 @@ def _declared(cls: type[Any]) -> tuple[Field, ...]:
 def by_key(cls: type[Any]) -> Mapping[str, Field]:
     """Fields by every key that a mapping may use for them: JSON name and snake_case."""
     return {key: field for field in fields(cls) for key in (field.json, field.name)}
+
+
+def is_model(kind: Any) -> bool:
+    """Whether a declared type is an API class."""
+    return isinstance(kind, type) and issubclass(kind, Model)
+
+
+def item_of(kind: Any) -> Any:
+    """The type of the items of a declared list; None for other types."""
+    return typing.get_args(kind)[0] if typing.get_origin(kind) is tuple else None
+
+
+def value_of(kind: Any) -> Any:
+    """The type of the values of a declared map; None for other types."""
+    return typing.get_args(kind)[1] if typing.get_origin(kind) is dict else None
+
+
+def some_of(kind: Any) -> Any:
+    """X of a declared `X | None`; None for other types."""
+    if typing.get_origin(kind) not in (types.UnionType, typing.Union):
+        return None
+    return next(part for part in typing.get_args(kind) if part is not type(None))
 
 
 def _words(text: str) -> frozenset[str]:

@@ -6,7 +6,6 @@ Reading only notices that there are some; this walk, slower and rare, finds thei
 from __future__ import annotations
 
 import difflib
-import typing
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,7 +14,7 @@ import attrs
 from dra_alloc import api
 from dra_alloc.api import Model
 from dra_alloc.codec.reading import join
-from dra_alloc.codec.schema import NOT_KEPT, Field, by_key, snake
+from dra_alloc.codec.schema import NOT_KEPT, Field, by_key, is_model, item_of, snake, some_of, value_of
 from dra_alloc.codec.versions import Shape
 
 __all__ = ["Unknown", "unknown_fields"]
@@ -71,19 +70,17 @@ def _known(shape: Shape, cls: type[Model]) -> Mapping[str, Field]:
 
 def _inside(shape: Shape, kind: Any, value: Any) -> Iterator[Unknown]:
     """Walk a value of a declared type."""
-    origin, parts = typing.get_origin(kind), typing.get_args(kind)
-    if isinstance(kind, type) and issubclass(kind, Model):
+    item, entry, some = item_of(kind), value_of(kind), some_of(kind)
+    if is_model(kind):
         if isinstance(value, Mapping):
             yield from unknown_fields(shape, kind, value)
-    elif origin is tuple:
-        for index, entry in enumerate(value):
-            for field in _inside(shape, parts[0], entry):
+    elif item is not None:
+        for index, each in enumerate(value):
+            for field in _inside(shape, item, each):
                 yield field.within(f"[{index}]")
-    elif origin is dict:
-        for key, entry in value.items():
-            for field in _inside(shape, parts[1], entry):
+    elif entry is not None:
+        for key, each in value.items():
+            for field in _inside(shape, entry, each):
                 yield field.within(f"[{key}]")
-    elif type(None) in parts:
-        for part in parts:
-            if part is not type(None):
-                yield from _inside(shape, part, value)
+    elif some is not None:
+        yield from _inside(shape, some, value)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import types
-import typing
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
@@ -14,7 +12,7 @@ from cattrs import Converter
 from dra_alloc import api
 from dra_alloc.api import Model, Quantity
 from dra_alloc.codec.reading import join, plain
-from dra_alloc.codec.schema import fields
+from dra_alloc.codec.schema import fields, is_model, item_of, some_of, value_of
 from dra_alloc.codec.versions import LACKING, Shape
 from dra_alloc.errors import DecodeError
 
@@ -130,29 +128,16 @@ def _plain_capacity(general: Hook) -> Hook:
     return write_capacity
 
 
-def _origin(kind: Any) -> Any:
-    return typing.get_origin(kind)
-
-
 @cache
 def _converter(shape: Shape) -> Converter:
     made = Converter()
     made.register_unstructure_hook(Quantity, str)
     made.register_unstructure_hook(datetime, _time)
     made.register_unstructure_hook_func(lambda kind: kind is Any, plain)
-    made.register_unstructure_hook_factory(
-        lambda kind: isinstance(kind, type) and issubclass(kind, Model), lambda cls: _hook_of_model(shape, cls, made)
-    )
-    made.register_unstructure_hook_factory(
-        lambda kind: _origin(kind) is tuple, lambda kind: _list_hook(typing.get_args(kind)[0], made)
-    )
-    made.register_unstructure_hook_factory(
-        lambda kind: _origin(kind) is dict, lambda kind: _dict_hook(typing.get_args(kind)[1], made)
-    )
-    made.register_unstructure_hook_factory(
-        lambda kind: _origin(kind) in (types.UnionType, typing.Union),
-        lambda kind: made.get_unstructure_hook(next(part for part in typing.get_args(kind) if part is not type(None))),
-    )
+    made.register_unstructure_hook_factory(is_model, lambda cls: _hook_of_model(shape, cls, made))
+    made.register_unstructure_hook_factory(item_of, lambda kind: _list_hook(item_of(kind), made))
+    made.register_unstructure_hook_factory(value_of, lambda kind: _dict_hook(value_of(kind), made))
+    made.register_unstructure_hook_factory(some_of, lambda kind: made.get_unstructure_hook(some_of(kind)))
     return made
 
 

@@ -15,8 +15,8 @@ from lightkube.models import meta_v1
 from lightkube.resources import core_v1, resource_v1
 
 from dra_alloc import api
-from dra_alloc.codec import decode, encode, load
-from dra_alloc.errors import DecodeError
+from dra_alloc.codec import decode, decode_as, encode, load
+from dra_alloc.errors import DecodeError, DraError
 
 WRITTEN: dict[str, Any] = {
     "apiVersion": "resource.k8s.io/v1",
@@ -193,3 +193,14 @@ def test_models_pass_through() -> None:
 def test_other_objects_are_refused(obj: Any) -> None:
     with pytest.raises(DecodeError):
         decode(obj)
+
+
+def test_the_name_of_a_file_is_no_object() -> None:
+    with pytest.raises(DecodeError, match="str is not a Kubernetes object .*; dra_alloc.load reads files"):
+        decode("cluster.yaml")
+
+
+def test_decode_as_minds_the_kind() -> None:
+    assert decode_as(api.ResourceSlice, WRITTEN) == SLICE
+    with pytest.raises(DraError, match="a Pod is needed here, not a ResourceSlice"):
+        decode_as(api.Pod, WRITTEN)
