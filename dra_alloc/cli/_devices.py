@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dra_alloc import api
 from dra_alloc.features._objects import newest_slices
+from dra_alloc.features.pods.claims import CLAIM_NAME_ANNOTATION
 
 __all__ = ["Devices"]
 
@@ -29,6 +30,19 @@ class Devices:
             for found in newest
             for device in found.spec.devices
         }
+
+    def rows(
+        self, allocated: Iterable[tuple[api.ResourceClaim, api.AllocationResult | None]]
+    ) -> Iterator[tuple[str, str, str, str]]:
+        """What claims get, for a table: claim, request, device, details.
+
+        A claim made from a template has the name that the pod gives it, which a person knows.
+        """
+        for claim, allocation in allocated:
+            name = claim.metadata.annotations.get(CLAIM_NAME_ANNOTATION) or claim.metadata.name
+            for result in allocation.devices.results if allocation is not None else ():
+                device = f"{result.driver}/{result.pool}/{result.device}"
+                yield name, result.request, device, self.details(result)
 
     def details(self, result: api.DeviceRequestAllocationResult) -> str:
         """A line such as `model=R48, memory=48Gi, numaNode=1`; for a share first what it consumes of the whole."""

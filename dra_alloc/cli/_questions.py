@@ -15,7 +15,7 @@ from dra_alloc.features._objects import key_of
 from dra_alloc.features.extended import totals
 from dra_alloc.features.noderesources import is_finished
 
-__all__ = ["Question", "questions", "selection_options"]
+__all__ = ["Question", "qualified", "questions", "selection_options"]
 
 Found = TypeVar("Found")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -128,15 +128,15 @@ def selection_options(function: Function) -> Function:
             raise click.UsageError("--claim and --pod exclude each other")
         asked = questions(
             objects,
-            claim_names=tuple(map(_qualified, claim_names)),
-            pod_name=None if pod_name is None else _qualified(pod_name),
+            claim_names=tuple(map(qualified, claim_names)),
+            pod_name=None if pod_name is None else qualified(pod_name),
         )
         return function(objects=objects, asked=asked, **rest)
 
     return wrapper  # type: ignore[return-value]
 
 
-def _qualified(name: str) -> str:
+def qualified(name: str) -> str:
     """`NS/NAME`; a name alone is one of the namespace `default`, as for kubectl."""
     namespace, slash, short = name.rpartition("/")
     if "/" in namespace or not short or (slash and not namespace):

@@ -22,7 +22,6 @@ from dra_alloc.cli._output import console, emit, new_table, output_option, progr
 from dra_alloc.cli._questions import Question, selection_options
 from dra_alloc.errors import DraError
 from dra_alloc.features._objects import key_of
-from dra_alloc.features.pods.claims import CLAIM_NAME_ANNOTATION
 from dra_alloc.gates import Features
 
 if TYPE_CHECKING:
@@ -165,16 +164,9 @@ def _print(answers: Sequence[Answer], devices: Devices, nodes: int, node: str | 
         else:
             out.print(f"{title}: fits on node {answer.node}", style="bold green")
             table = new_table("claim", "request", "device", "details")
-            for claim, allocation in answer.claims:
-                for result in allocation.devices.results if allocation is not None else ():
-                    device = f"{result.driver}/{result.pool}/{result.device}"
-                    table.add_row(_shown(claim), result.request, device, devices.details(result))
+            for row in devices.rows(answer.claims):
+                table.add_row(*row)
             if table.row_count:  # a pod may get all that it asks for from its node
                 out.print(Padding(table, (0, 0, 0, 2)))
     fitting = sum(answer.status == 0 for answer in answers)
     out.print(f"{fitting} of {len(answers)} fit" if answers else "nothing waits for devices")
-
-
-def _shown(claim: api.ResourceClaim) -> str:
-    """A claim made from a template by the name that the pod gives it, which a person knows."""
-    return claim.metadata.annotations.get(CLAIM_NAME_ANNOTATION) or claim.metadata.name

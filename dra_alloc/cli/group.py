@@ -9,7 +9,7 @@ import click
 from dra_alloc.cli._devices import Devices
 from dra_alloc.cli._input import allocator_of, cluster_of, features_options, input_options
 from dra_alloc.cli._output import console, emit, new_table, output_option
-from dra_alloc.features.pods.claims import CLAIM_NAME_ANNOTATION
+from dra_alloc.cli._questions import qualified
 from dra_alloc.gates import Features
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def command(
     The pods are those of the input that name the group in spec.schedulingGroup and have no node yet.
     """
     allocator = allocator_of(cluster_of(objects), features)
+    group = qualified(group)
     plan = allocator.allocate_group(group, min_count=min_count, max_tries=max_tries)
     if output != "table":
         emit({"group": group, "fits": plan is not None, "plan": None if plan is None else plan.to_dict()}, output)
@@ -62,17 +63,8 @@ def _print(group: str, plan: GroupPlan | None, devices: Devices) -> None:
     out.print(f"group {group}: {len(plan.plans)} pods have a node", style="bold green")
     table = new_table("pod", "node", "claim", "request", "device", "details")
     for each in plan.plans:
-        for claim, allocation in zip(each.claims, each.allocations, strict=True):
-            for result in allocation.devices.results:
-                device = f"{result.driver}/{result.pool}/{result.device}"
-                table.add_row(
-                    each.pod.metadata.name,
-                    each.node,
-                    claim.metadata.annotations.get(CLAIM_NAME_ANNOTATION) or claim.metadata.name,
-                    result.request,
-                    device,
-                    devices.details(result),
-                )
+        for row in devices.rows(zip(each.claims, each.allocations, strict=True)):
+            table.add_row(each.pod.metadata.name, each.node, *row)
     out.print(table)
     if plan.left_out:
         more = "" if plan.complete else "; a plan with more of them is not ruled out"

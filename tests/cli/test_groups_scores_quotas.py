@@ -78,6 +78,11 @@ def test_scores(capsys: pytest.CaptureFixture[str]) -> None:
     assert (status, out.split()) == (1, ["FOR", "NODE", "RAW", "SCORE"])
 
 
+def test_a_group_without_a_namespace_is_one_of_default(capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, error = run(capsys, "group", "nothing", "-f", str(EXAMPLES / "demo"))
+    assert (status, "there is no PodGroup 'default/nothing'" in error) == (2, True)
+
+
 def test_quotas(capsys: pytest.CaptureFixture[str]) -> None:
     example = str(EXAMPLES / "extended-resources")
     status, out, _ = run(capsys, "quota", "-f", example, "-o", "json")
