@@ -54,8 +54,12 @@ class Features:
     def for_version(cls, version: str, *, enable: Iterable[str] = (), disable: Iterable[str] = ()) -> Features:
         """The defaults of a Kubernetes minor version ("1.34" to "1.37"), with gates switched on or off by name.
 
-        Raises ValueError for a version or gate that is not known, or a gate named on both sides.
+        Raises ValueError for a version or gate that is not known, or a gate named on both sides, and TypeError for a
+        version that is no text.
         """
+        if not isinstance(version, str):
+            # As a number, 1.40 would be 1.4.
+            raise TypeError(f'a version is text, such as "1.37", not {version!r}')
         short = version.removeprefix("v")
         minor = ".".join(short.split(".")[:2])
         if minor not in _ON:
