@@ -196,7 +196,7 @@ def test_other_objects_are_refused(obj: Any) -> None:
 
 
 def test_the_name_of_a_file_is_no_object() -> None:
-    with pytest.raises(DecodeError, match="str is not a Kubernetes object .*; dra_alloc.load reads files"):
+    with pytest.raises(DecodeError, match=r"str is not a Kubernetes object .*; dra_alloc\.load reads files"):
         decode("cluster.yaml")
 
 
