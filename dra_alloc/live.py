@@ -65,7 +65,8 @@ def _client(context: str | None) -> Any:
                 raise
             configure.load_incluster_config(client_configuration=settings)
     except (configure.ConfigException, OSError) as error:
-        raise DraError(f"no cluster to read: {error}; give a context of your kubeconfig, or files with -f") from None
+        reason = str(error).rstrip(".")
+        raise DraError(f"no cluster to read: {reason}; give a context of your kubeconfig, or files with -f") from None
     return client.ApiClient(settings)
 
 
