@@ -102,6 +102,12 @@ class CelError(DraError):
         return f"{line}:{self.column}: {self.message}\n | {text}\n | {'.' * (column - 1)}^"
 
 
+def located(message: str, **places: str) -> str:
+    """A message after the places that it is about, those that are not empty: `claim default/c, node n: …`."""
+    where = ", ".join(f"{label} {place}" for label, place in places.items() if place)
+    return f"{where}: {message}" if where else message
+
+
 class AllocationError(DraError):
     """The attempt ended with an error of one of the kinds in the reference page "Errors".
 
@@ -129,17 +135,7 @@ class AllocationError(DraError):
         return type(self), (self.kind, self.message), state
 
     def __str__(self) -> str:
-        where = [
-            f"{label} {value}"
-            for label, value in (
-                ("claim", self.claim),
-                ("request", self.request),
-                ("device", self.device),
-                ("node", self.node),
-            )
-            if value
-        ]
-        return f"{', '.join(where)}: {self.message}" if where else self.message
+        return located(self.message, claim=self.claim, request=self.request, device=self.device, node=self.node)
 
 
 class BudgetExceeded(DraError):

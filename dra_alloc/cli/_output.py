@@ -15,8 +15,19 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from dra_alloc import tables
+    from dra_alloc.errors import DraError
 
-__all__ = ["console", "emit", "emit_csv", "new_table", "note", "output_forms", "output_option", "progress"]
+__all__ = [
+    "console",
+    "emit",
+    "emit_csv",
+    "error_form",
+    "new_table",
+    "note",
+    "output_forms",
+    "output_option",
+    "progress",
+]
 
 #: Columns of output that goes into a file or pipe, where no terminal says how wide it is.
 _PIPED_WIDTH = 100
@@ -49,6 +60,11 @@ def emit(value: object, output: str) -> None:
         from dra_alloc.codec import dump_yaml
 
         click.echo(dump_yaml(value), nl=False)
+
+
+def error_form(error: DraError) -> dict[str, str]:
+    """An error as plain data."""
+    return {"kind": error.kind, "message": str(error)}
 
 
 def emit_csv(found: Iterable[tables.Table]) -> None:

@@ -18,7 +18,7 @@ from dra_alloc.cli._input import (
     input_options,
     node_resources_option,
 )
-from dra_alloc.cli._output import console, emit, new_table, output_option, progress
+from dra_alloc.cli._output import console, emit, error_form, new_table, output_option, progress
 from dra_alloc.cli._questions import Question, selection_options
 from dra_alloc.errors import DraError
 from dra_alloc.features._objects import key_of
@@ -67,7 +67,7 @@ class Answer:
             "fits": self.status == 0,
             "claims": claims,
             "reason": self.reason,
-            "error": None if self.error is None else {"kind": self.error.kind, "message": str(self.error)},
+            "error": None if self.error is None else error_form(self.error),
         }
 
 

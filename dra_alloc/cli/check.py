@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
-from dra_alloc.cli._input import features_options, quiet_input_options
+from dra_alloc.cli._input import features_options, raw_input_options
 from dra_alloc.cli._output import console, emit, note, output_forms
 from dra_alloc.gates import Features
 
@@ -46,7 +46,7 @@ def _list_rules(context: click.Context, _: click.Parameter, wanted: bool) -> Non
 
 
 @click.command("check", epilog=_EXAMPLES)
-@quiet_input_options
+@raw_input_options
 @features_options
 @click.option("--select", "selected", metavar="CODE", multiple=True, help="Look for this rule only. Repeatable.")
 @click.option("--ignore", "ignored", metavar="CODE", multiple=True, help="Do not look for this rule. Repeatable.")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
-from dra_alloc.cli._input import input_options
-from dra_alloc.cli._output import emit, output_forms
+from dra_alloc.cli._input import raw_input_options
+from dra_alloc.cli._output import emit, note, output_forms
+
+if TYPE_CHECKING:
+    from dra_alloc.codec import Loaded
 
 __all__ = ["command"]
 
@@ -19,7 +22,7 @@ Examples:
 
 
 @click.command("convert", epilog=_EXAMPLES)
-@input_options
+@raw_input_options
 @click.option(
     "--to",
     "version",
@@ -27,7 +30,7 @@ Examples:
     help="Version of resource.k8s.io, such as v1beta1 (default: the newest); other groups stay as they are.",
 )
 @output_forms("yaml", "json")
-def command(objects: list[Any], version: str | None, output: str) -> None:
+def command(objects: Loaded, version: str | None, output: str) -> None:
     """Write the objects in another version of the API.
 
     YAML comes as one document an object, JSON as a List. What the version cannot hold is an error that names the field;
@@ -35,6 +38,8 @@ def command(objects: list[Any], version: str | None, output: str) -> None:
     """
     from dra_alloc.codec import encode
 
+    for warning in objects.warnings:
+        note(f"warning: {warning}")
     written = [
         encode(found, version if found.api_version.startswith("resource.k8s.io/") else None) for found in objects
     ]

@@ -13,7 +13,7 @@ from dra_alloc.cli._input import (
     input_options,
     node_resources_option,
 )
-from dra_alloc.cli._output import console, emit, new_table, output_option, progress
+from dra_alloc.cli._output import console, emit, error_form, new_table, output_option, progress
 from dra_alloc.cli._questions import Question, selection_options
 from dra_alloc.errors import DraError
 from dra_alloc.gates import Features
@@ -63,7 +63,7 @@ def command(
             answer["nodes"] = allocator.feasible_nodes(**question.subject, nodes=wanted, node_resources=node_resources)
             status = max(status, 0 if answer["nodes"] else 1)
         except DraError as error:
-            answer["error"] = {"kind": error.kind, "message": str(error)}
+            answer["error"] = error_form(error)
             status = 2
         answers.append(answer)
     if output == "table":

@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from dra_alloc.cli._input import allocator_of, cluster_of, features_options, input_options
-from dra_alloc.cli._output import console, emit, new_table, output_option
+from dra_alloc.cli._output import console, emit, error_form, new_table, output_option
 from dra_alloc.cli._questions import Question, selection_options
+from dra_alloc.errors import DraError
 from dra_alloc.features.score import normalize
 from dra_alloc.gates import Features
 
@@ -36,24 +37,33 @@ def command(
     """Score the nodes on which a pod, or claims, fit: requests with firstAvailable count more for earlier alternatives.
 
     Without --pod or --claim: for every pod that waits for a node, and every other claim that is not allocated. Shown
-    are the raw score and the normalised one, from 0 to 100. Exit status 1: something fits on no node.
+    are the raw score and the normalised one, from 0 to 100. Exit status 1: something fits on no node; 2: an error.
     """
     allocator = allocator_of(cluster_of(objects), features)
     nodes = None if node is None else [node]
-    answers = []
+    answers: list[dict[str, Any]] = []
+    status = 0
     for question in asked:
-        scores = allocator.score(**question.subject, nodes=nodes)
-        answers.append((question, scores, normalize(scores)))
+        answer: dict[str, Any] = {**question.to_dict(), "nodes": [], "error": None}
+        try:
+            scores = allocator.score(**question.subject, nodes=nodes)
+            best = normalize(scores)
+            answer["nodes"] = [{"node": name, "raw": raw, "score": best[name]} for name, raw in scores.items()]
+            status = max(status, 0 if scores else 1)
+        except DraError as error:
+            answer["error"] = error_form(error)
+            status = 2
+        answers.append(answer)
     if output != "table":
-        forms = []
-        for question, scores, best in answers:
-            nodes_form = [{"node": name, "raw": raw, "score": best[name]} for name, raw in scores.items()]
-            forms.append({**question.to_dict(), "nodes": nodes_form})
-        emit({"scores": forms}, output)
+        emit({"scores": answers}, output)
     else:
         table = new_table("for", "node", "raw", "score")
-        for question, scores, best in answers:
-            for name, raw in scores.items():
-                table.add_row(question.title, name, str(raw), str(best[name]))
-        console().print(table)
-    return int(not all(scores for _, scores, _ in answers))
+        for question, answer in zip(asked, answers, strict=True):
+            for row in answer["nodes"]:
+                table.add_row(question.title, row["node"], str(row["raw"]), str(row["score"]))
+        out = console()
+        out.print(table)
+        for question, answer in zip(asked, answers, strict=True):
+            if answer["error"]:
+                out.print(f"{question.title}: error: {answer['error']['message']}", soft_wrap=True)
+    return status

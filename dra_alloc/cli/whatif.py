@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +10,9 @@ from dra_alloc.cli._input import allocator_of, cluster_of, features_options, inp
 from dra_alloc.cli._output import console, emit, emit_csv, output_forms, progress
 from dra_alloc.cli._questions import Question, selection_options
 from dra_alloc.gates import Features
+
+if TYPE_CHECKING:
+    from dra_alloc.whatif import WhatIf
 
 __all__ = ["command"]
 
@@ -53,7 +56,7 @@ def command(
     disruption budgets, which are not read here).
 
     Without --pod or --claim: each pod that waits for a node, and each claim that is not allocated. Ends with 0 if all
-    fit as they are, with 1 if changes are needed.
+    fit as they are, with 1 if changes are needed, with 2 if an error would stay.
     """
     from dra_alloc.whatif import WhatIfBudget
     from dra_alloc.whatif import preempt as victims
@@ -88,4 +91,10 @@ def command(
         emit_csv(answer.table() for answer in answers)
     else:
         emit({"answers": [answer.to_dict() for answer in answers]}, output)
-    return 0 if all(answer.fits for answer in answers) else 1
+    return max((_status(answer) for answer in answers), default=0)
+
+
+def _status(answer: WhatIf) -> int:
+    if answer.failure is not None and not answer.remedies:
+        return 2
+    return 0 if answer.fits else 1

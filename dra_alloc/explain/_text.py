@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from dra_alloc.explain.model import (
         Conflict,
         Explanation,
-        Failure,
         NodeExplanation,
         NodeGroup,
         RequestExplanation,
@@ -68,7 +67,7 @@ def lines(found: Explanation) -> Iterator[Line]:
     """The lines of an explanation."""
     if found.failure is not None and found.only is None:
         yield Line(f"{found.subject}: error", style="bad")
-        yield from _failure(found.failure, 1)
+        yield Line(str(found.failure), 1, "bad")
         return
     if found.only is not None:
         state = "fits" if found.fits else "error" if found.failure is not None else "does not fit"
@@ -96,7 +95,7 @@ def _example(group: NodeGroup) -> Iterator[Line]:
 
 def _node(found: NodeExplanation, indent: int) -> Iterator[Line]:
     if found.failure is not None:
-        yield from _failure(found.failure, indent)
+        yield Line(str(found.failure), indent, "bad")
     elif not found.fits and found.conflict is None:
         yield Line(f"[{found.code}] {found.summary}", indent, "bad")
     for each in found.chosen:
@@ -108,20 +107,6 @@ def _node(found: NodeExplanation, indent: int) -> Iterator[Line]:
     if not found.fits:
         for request in found.requests:
             yield from _request(request, indent)
-
-
-def _failure(found: Failure, indent: int) -> Iterator[Line]:
-    where = [
-        f"{name} {value}"
-        for name, value in (
-            ("claim", found.claim),
-            ("request", found.request),
-            ("device", found.device),
-            ("node", found.node),
-        )
-        if value
-    ]
-    yield Line(f"[{found.code}] {', '.join(where)}{': ' if where else ''}{found.message}", indent, "bad")
 
 
 def _request(found: RequestExplanation, indent: int) -> Iterator[Line]:

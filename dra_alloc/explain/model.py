@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from dra_alloc.errors import located
 from dra_alloc.explain.reasons import REASONS
 
 if TYPE_CHECKING:
@@ -206,6 +207,10 @@ class Failure:
     request: str = ""
     device: str = ""
     node: str = ""
+
+    def __str__(self) -> str:
+        where = located(self.message, claim=self.claim, request=self.request, device=self.device, node=self.node)
+        return f"[{self.code}] {where}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data with stable keys."""

@@ -74,7 +74,7 @@ def whatif(
         subject = subject_of(quiet, case.claims)
     except (AllocationError, ValidationError):
         # What is wrong with the claims themselves no change of these kinds can mend.
-        return WhatIf(subject=found.subject, fits=False, of=found.nodes)
+        return WhatIf(subject=found.subject, fits=False, of=found.nodes, failure=found.failure)
     chosen = _nearest(subject, found, budget.nodes)
     search = _Search(case, subject, found, chosen, budget, deadline)
     return search.run()
@@ -149,6 +149,7 @@ class _Search:
             of=self.found.nodes,
             trials=self.trials,
             complete=complete,
+            failure=self.found.failure,
         )
 
     def _changes(self) -> tuple[list[Change], dict[Change, set[str]]]:

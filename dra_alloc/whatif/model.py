@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import groupby
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from dra_alloc.explain._text import short_names
-from dra_alloc.explain.model import Chosen
+from dra_alloc.explain._text import Line, short_names
+from dra_alloc.explain.model import Chosen, Failure
 
 if TYPE_CHECKING:
     from dra_alloc.tables import Table
@@ -81,7 +80,8 @@ class WhatIf:
     """What would help. remedies: the cheapest first. nodes: those that were tried, of `of` nodes; trials: attempts.
 
     complete: whether every combination up to the number of changes was tried on these nodes; otherwise the budget ended
-    the search, and there may be more, never cheaper ones of those changes.
+    the search, and there may be more, never cheaper ones of those changes. failure: the error that the question ends
+    with as it is; without remedies it is one that no change of these kinds mends.
     """
 
     subject: str
@@ -91,6 +91,7 @@ class WhatIf:
     of: int = 0
     trials: int = 0
     complete: bool = True
+    failure: Failure | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data with stable keys."""
@@ -102,27 +103,31 @@ class WhatIf:
             "of": self.of,
             "trials": self.trials,
             "complete": self.complete,
+            "failure": None if self.failure is None else self.failure.to_dict(),
         }
 
     def text(self, width: int = 100) -> str:
         """The answer for people, folded to `width` columns."""
-        lines = []
+        return "\n".join(piece for line in self._lines() for piece in line.folded(max(20, width)))
+
+    def _lines(self) -> Iterator[Line]:
         if self.fits:
-            lines.append(f"{self.subject}: fits as it is")
-        elif not self.remedies:
-            lines.append(f"{self.subject}: does not fit, and nothing that was tried would help")
+            yield Line(f"{self.subject}: fits as it is")
+            return
+        state = "does not fit" if self.failure is None else "error"
+        if self.remedies:
+            yield Line(f"{self.subject}: {state}; what would help, the least first:")
         else:
-            lines.append(f"{self.subject}: does not fit; what would help, the least first:")
+            yield Line(f"{self.subject}: {state}, and nothing that was tried would help")
+        if self.failure is not None:
+            yield Line(str(self.failure), 1)
         for number, remedy in enumerate(self.remedies, 1):
-            what = "; and ".join(change.text for change in remedy.changes)
-            lines += _folded(f"{number}. {what}", 1, width)
+            yield Line(f"{number}. {'; and '.join(change.text for change in remedy.changes)}", 1)
             got = _got(remedy.chosen) or "its place"
-            lines += _folded(f"cost {remedy.cost}; on node {remedy.node} it would get {got}", 3, width)
-        if not self.fits:
-            end = "" if self.complete else "; not all combinations were tried"
-            tried = f"{self.trials} trial{'' if self.trials == 1 else 's'}"
-            lines += _folded(f"({tried} on {len(self.nodes)} of {self.of} nodes{end})", 1, width)
-        return "\n".join(lines)
+            yield Line(f"cost {remedy.cost}; on node {remedy.node} it would get {got}", 3)
+        end = "" if self.complete else "; not all combinations were tried"
+        tried = f"{self.trials} trial{'' if self.trials == 1 else 's'}"
+        yield Line(f"({tried} on {len(self.nodes)} of {self.of} nodes{end})", 1)
 
     def table(self) -> Table:
         """One row for each change of each remedy."""
@@ -148,15 +153,3 @@ def _got(chosen: tuple[Chosen, ...]) -> str:
         more = f" and {len(names) - 4} more" if len(names) > 4 else ""
         parts.append(f"{request}: {', '.join(names[:4])}{more}")
     return "; ".join(parts)
-
-
-def _folded(text: str, indent: int, width: int) -> list[str]:
-    before = "  " * indent
-    return wrap(
-        text,
-        max(20, width),
-        initial_indent=before,
-        subsequent_indent=before + "    ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

@@ -71,11 +71,23 @@ def test_scores(capsys: pytest.CaptureFixture[str]) -> None:
                     {"node": "medium", "raw": 7, "score": 87},
                     {"node": "large", "raw": 8, "score": 100},
                 ],
+                "error": None,
             }
         ]
     }
     status, out, _ = run(capsys, "score", "-f", str(EXAMPLES / "admin-access"), "--claim", "default/another")
     assert (status, out.split()) == (1, ["FOR", "NODE", "RAW", "SCORE"])
+
+
+def test_one_error_does_not_hide_the_scores_of_others(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["score", "-f", str(EXAMPLES / "reasons" / "pod-claims"), "-f", str(EXAMPLES / "reasons" / "too-few")]
+    status, out, _ = run(capsys, *asked, "-o", "json")
+    failed, scored = json.loads(out)["scores"]
+    assert status == 2
+    assert (failed["pod"], failed["error"]["kind"], failed["nodes"]) == ("default/trainer", "validation", [])
+    assert (scored["claims"], scored["error"]) == (["default/wanted"], None)
+    status, out, _ = run(capsys, *asked)
+    assert "pod default/trainer: error: Pod default/trainer: spec.resourceClaims[0]: there is no Res" in out
 
 
 def test_a_group_without_a_namespace_is_one_of_default(capsys: pytest.CaptureFixture[str]) -> None:

@@ -166,6 +166,25 @@ def test_input_without_any_object_is_no_answer(nothing: str, run: Run) -> None:
         assert (ran.status, ran.out, ran.err) == (2, "", "error: there is no object in the input\n")
 
 
+def test_generated_names_are_made_and_missing_ones_asked_for(run: Run) -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "job-"}}
+    named = {**pod, "metadata": {"name": "job-1"}}
+    text = "\n".join(
+        map(json.dumps, [pod, named, pod, {**pod, "metadata": {"generateName": "job-", "namespace": "ns"}}])
+    )
+    caught, error = given(input_options, "-f", "-", stdin=text)
+    assert ([found.metadata.key for found in caught["objects"]], error) == (
+        ["job-2", "job-1", "job-3", "ns/job-4"],
+        "",
+    )
+    assert "name: job-1\n" not in run("convert", "-f", "-", stdin=json.dumps(pod)).out
+    ran = run("allocate", "-f", "-", stdin=json.dumps([named, {**pod, "metadata": {}}]))
+    assert (ran.status, ran.err) == (
+        2,
+        "error: stream[1] Pod: metadata.name is missing: give a name, or generateName\n",
+    )
+
+
 def test_a_maker_of_pods_with_claims_is_told(run: Run) -> None:
     job = {
         "apiVersion": "batch/v1",

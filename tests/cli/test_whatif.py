@@ -20,6 +20,57 @@ def test_text_and_status(run: Run) -> None:
     )
 
 
+def test_an_error_that_no_change_mends(run: Run) -> None:
+    ran = run("whatif", "-f", REASONS / "pod-claims")
+    assert ran.status == 2
+    assert ran.out == (
+        "pod default/trainer: error, and nothing that was tried would help\n"
+        "  [pod-claims] Pod default/trainer: spec.resourceClaims[0]: there is no ResourceClaimTemplate\n"
+        "      default/gpu (add the object to the cluster)\n"
+        "  (0 trials on 0 of 1 nodes)\n"
+    )
+    (answer,) = run("whatif", "-f", REASONS / "pod-claims", "-o", "json").json["answers"]
+    assert (answer["failure"]["code"], answer["remedies"]) == ("pod-claims", [])
+
+
+FAILING = """
+{apiVersion: v1, kind: Node, metadata: {name: n}}
+---
+{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: gpu}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: s}
+spec:
+  driver: gpu.example.com
+  nodeName: n
+  pool: {name: n, generation: 1, resourceSliceCount: 1}
+  devices: [{name: gpu-0}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: c, namespace: default}
+spec:
+  devices:
+    requests:
+      - name: r
+        exactly:
+          deviceClassName: gpu
+          selectors: [{cel: {expression: 'device.attributes["gpu.example.com"].model == "big"'}}]
+"""
+
+
+def test_an_error_that_a_change_mends(run: Run) -> None:
+    ran = run("whatif", "-f", "-", "--remedies", 1, stdin=FAILING)
+    assert ran.status == 1
+    assert ran.out.startswith(
+        "claim default/c: error; what would help, the least first:\n"
+        "  [cel] claim default/c, request r, device gpu.example.com/n/gpu-0: selector 0 of the request: no\n"
+        "      such key: model\n"
+    )
+    assert '  1. drop device.attributes["gpu.example.com"].model == "big" from the selectors of request r' in ran.out
+
+
 def test_json_and_csv(run: Run) -> None:
     (answer,) = run("whatif", "-f", REASONS / "in-use", "-o", "json").json["answers"]
     assert (answer["fits"], answer["remedies"][0]["changes"][0]["text"]) == (False, "release claim default/first")
