@@ -11,9 +11,11 @@ from typing import Any, TypeVar
 import click
 
 from dra_alloc import api
+from dra_alloc.cli._output import note
 from dra_alloc.features._objects import key_of
 from dra_alloc.features.extended import totals
 from dra_alloc.features.noderesources import is_finished
+from dra_alloc.gates import Features
 
 __all__ = ["Question", "qualified", "questions", "selection_options"]
 
@@ -22,6 +24,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: Who makes claims: a claim that one of them controls is asked for with its pods.
 _OWNERS = frozenset({"Pod", "PodGroup"})
+
+#: Objects of which it is said that the API server would refuse them.
+_TOLD = 5
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,34 @@ def _named(kind: str, key: str, known: dict[str, Found]) -> Found:
     raise click.UsageError(f"no {kind} {key} in the input; {hint}")
 
 
+def _warn(asked: Iterable[Question], objects: Iterable[Any]) -> None:
+    """Say of hand-written pods, claims and templates that are asked for if the API server would refuse them.
+
+    What has a `uid` comes from a server, which has accepted it.
+    """
+    from dra_alloc.codec.validation import validate
+
+    pods = [question.pod for question in asked if question.pod is not None]
+    wanted: dict[int, Any] = {id(item): item for question in asked for item in (question.pod, *question.claims) if item}
+    claims = {key for pod in pods for key in _claims_of(pod)}
+    templates = {
+        f"{pod.metadata.namespace or 'default'}/{entry.resource_claim_template_name}"
+        for pod in pods
+        for entry in pod.spec.resource_claims
+    }
+    for kind, keys in ((api.ResourceClaim, claims), (api.ResourceClaimTemplate, templates)):
+        wanted |= {id(item): item for item in objects if isinstance(item, kind) and key_of(item.metadata) in keys}
+    told = 0
+    for item in wanted.values():
+        problems = [] if item.metadata.uid else validate(item, features=Features.all())
+        if problems:
+            told += 1
+            if told <= _TOLD:
+                note(f"warning: the API server would refuse {item.kind} {key_of(item.metadata)}: {problems[0]}")
+    if told > _TOLD:
+        note(f"warning: and {told - _TOLD} more; dra-alloc check says all")
+
+
 def selection_options(function: Function) -> Function:
     """The options `--claim` and `--pod`, passed as `asked`: the questions about the `objects`; and `--node`, as `node`.
 
@@ -131,6 +164,7 @@ def selection_options(function: Function) -> Function:
             claim_names=tuple(map(qualified, claim_names)),
             pod_name=None if pod_name is None else qualified(pod_name),
         )
+        _warn(asked, objects)
         return function(objects=objects, asked=asked, **rest)
 
     return wrapper  # type: ignore[return-value]

@@ -185,6 +185,51 @@ def test_generated_names_are_made_and_missing_ones_asked_for(run: Run) -> None:
     )
 
 
+def test_what_the_server_would_refuse_is_told(run: Run) -> None:
+    objects = [yaml.safe_load(CLAIM.format(name=f"c{number}", extra="")) for number in range(8)]
+    for each in objects[1:]:
+        each["spec"]["devices"]["requests"] = [{"name": "r", "exactly": {"deviceClassName": "gpu", "count": -1}}]
+    objects[1]["metadata"]["uid"] = "of-a-server"
+    ran = run("nodes", "-f", "-", "-o", "json", stdin=json.dumps(objects))
+    refused = [line for line in ran.err.splitlines() if "the API server would refuse" in line]
+    assert [line.split(": ")[1] for line in refused] == [
+        f"the API server would refuse ResourceClaim default/c{number}" for number in range(2, 7)
+    ]
+    assert refused[0].endswith(": spec.devices.requests[0].exactly.count: -1 is not greater than zero")
+    assert "warning: and 1 more; dra-alloc check says all" in ran.err
+
+
+def test_templates_and_claims_of_a_pod_are_looked_at(run: Run) -> None:
+    bad = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu", "count": -1}}]}}
+    meta = {"namespace": "default"}
+    objects = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}},
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p", **meta},
+            "spec": {
+                "resourceClaims": [
+                    {"name": "a", "resourceClaimTemplateName": "t"},
+                    {"name": "b", "resourceClaimName": "c"},
+                ]
+            },
+        },
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaimTemplate",
+            "metadata": {"name": "t", **meta},
+            "spec": {"spec": bad},
+        },
+        {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c", **meta}, "spec": bad},
+    ]
+    ran = run("nodes", "-f", "-", stdin=json.dumps(objects))
+    assert [line.split(": ")[1] for line in ran.err.splitlines()] == [
+        "the API server would refuse ResourceClaim default/c",
+        "the API server would refuse ResourceClaimTemplate default/t",
+    ]
+
+
 def test_a_maker_of_pods_with_claims_is_told(run: Run) -> None:
     job = {
         "apiVersion": "batch/v1",
