@@ -16,6 +16,7 @@ import click
 
 from dra_alloc import api
 from dra_alloc.cli._output import note
+from dra_alloc.cli._questions import missing
 from dra_alloc.errors import DraError
 from dra_alloc.features._objects import key_of
 from dra_alloc.gates import Features
@@ -138,8 +139,11 @@ def _name(objects: Loaded) -> None:
         objects[index] = attrs.evolve(found, metadata=named)  # type: ignore[misc]
 
 
-def cluster_of(objects: Sequence[Any]) -> Cluster:
-    """The cluster of the objects. If they hold no node at all, it has the nodes that slices name, without labels."""
+def cluster_of(objects: Sequence[Any], node: str | None = None) -> Cluster:
+    """The cluster of the objects. If they hold no node at all, it has the nodes that slices name, without labels.
+
+    node: of the user's choice; raises UsageError if the cluster has none of this name.
+    """
     from dra_alloc.cluster import Cluster
 
     cluster = Cluster.from_objects(objects)
@@ -148,6 +152,8 @@ def cluster_of(objects: Sequence[Any]) -> Cluster:
         if named:
             note("warning: no Node in the input; taking the nodes that ResourceSlices name, which have no labels here")
             cluster.upsert(*(api.Node(metadata=api.ObjectMeta(name=name)) for name in named))
+    if node is not None and node not in cluster.node_names():
+        raise missing("Node", node, cluster.node_names())
     return cluster
 
 

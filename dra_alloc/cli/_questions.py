@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ from dra_alloc.features.extended import totals
 from dra_alloc.features.noderesources import is_finished
 from dra_alloc.gates import Features
 
-__all__ = ["Question", "qualified", "questions", "selection_options"]
+__all__ = ["Question", "missing", "qualified", "questions", "selection_options"]
 
 Found = TypeVar("Found")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -102,14 +102,20 @@ def _claims_of(pod: api.Pod) -> Iterator[str]:
 
 
 def _named(kind: str, key: str, known: dict[str, Found]) -> Found:
-    if key in known:
-        return known[key]
+    if key not in known:
+        raise missing(kind, key, known)
+    return known[key]
+
+
+def missing(kind: str, key: str, known: Collection[str]) -> click.UsageError:
+    """What is said when an object of the user's choice is not among those that are known."""
     same = [other for other in known if other.rpartition("/")[2] == key.rpartition("/")[2]]
     near = same[:3] or difflib.get_close_matches(key, known, n=3)
-    hint = (
-        f"did you mean {' or '.join(near)}?" if near else f"there are {len(known)}" if known else "there is none at all"
-    )
-    raise click.UsageError(f"no {kind} {key} in the input; {hint}")
+    if near:
+        hint = f"did you mean {' or '.join(near)}?"
+    else:
+        hint = f"there are {len(known)}" if known else "there is none at all"
+    return click.UsageError(f"no {kind} {key} in the input; {hint}")
 
 
 def _warn(asked: Iterable[Question], objects: Iterable[Any]) -> None:

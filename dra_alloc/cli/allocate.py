@@ -96,7 +96,7 @@ def command(
     and belongs to no pod, one after the other in the order of the input, each on the first node that fits. What one
     gets is taken for those after it, as when a scheduler works through its queue; not so with --separately.
     """
-    cluster = cluster_of(objects)
+    cluster = cluster_of(objects, node)
     allocator = allocator_of(cluster, features)
     answers = [
         _answer(allocator, question, node, node_resources, take=not separately)

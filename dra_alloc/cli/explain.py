@@ -47,7 +47,7 @@ def command(
     --pod or --claim: each pod that waits for a node, and each claim that is not allocated, as if it were the only one.
     What the codes in brackets mean is in the documentation, page "Reasons".
     """
-    allocator = allocator_of(cluster_of(objects), features)
+    allocator = allocator_of(cluster_of(objects, node), features)
     found = [allocator.explain(**question.subject, node=node) for question in progress(asked, len(asked), "explaining")]
     if output == "table":
         _print(found)

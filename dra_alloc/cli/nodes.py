@@ -52,7 +52,7 @@ def command(
     Without --pod or --claim: for every pod that waits for a node and needs devices, and every claim that is not
     allocated and belongs to no pod; each as if it were the only one.
     """
-    cluster = cluster_of(objects)
+    cluster = cluster_of(objects, node)
     allocator = allocator_of(cluster, features)
     wanted = [node] if node is not None else None
     answers: list[dict[str, Any]] = []

@@ -39,7 +39,7 @@ def command(
     Without --pod or --claim: for every pod that waits for a node, and every other claim that is not allocated. Shown
     are the raw score and the normalised one, from 0 to 100. Exit status 1: something fits on no node; 2: an error.
     """
-    allocator = allocator_of(cluster_of(objects), features)
+    allocator = allocator_of(cluster_of(objects, node), features)
     nodes = None if node is None else [node]
     answers: list[dict[str, Any]] = []
     status = 0

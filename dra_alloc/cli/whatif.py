@@ -63,7 +63,7 @@ def command(
 
     if preempt and output == "csv":
         raise click.UsageError("--preempt has no form csv; there are table, json, yaml")
-    allocator = allocator_of(cluster_of(objects), features)
+    allocator = allocator_of(cluster_of(objects, node), features)
     if preempt:
         pods = [question for question in asked if question.pod is not None]
         if asked and not pods:

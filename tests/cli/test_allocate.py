@@ -193,9 +193,10 @@ def test_without_nodes_in_the_input_those_of_slices_are_taken(run: Run) -> None:
 
 def test_a_node_that_is_not_there_is_an_error(run: Run) -> None:
     text = dump(NODE, CLASS, gpu_slice("a"), claim("x"))
-    shown = run("allocate", "-f", "-", "--node", "node-7", stdin=text)
-    assert shown.status == 2
-    assert "node-7" in shown.out + shown.err
+    for command in ("allocate", "nodes", "score", "explain", "whatif"):
+        shown = run(command, "-f", "-", "--node", "node-7", stdin=text)
+        assert (shown.status, shown.out) == (2, "")
+        assert "no Node node-7 in the input; did you mean node-1?" in shown.err
 
 
 def test_an_error_of_one_claim_is_told_and_the_others_go_on(run: Run) -> None:

@@ -58,4 +58,4 @@ def test_csv(run: Run, code: str) -> None:
 def test_an_unknown_node(run: Run) -> None:
     ran = run("explain", "-f", REASONS / "taint", "--node", "nowhere")
     assert ran.status == 2
-    assert "no Node 'nowhere'" in ran.err
+    assert "no Node nowhere in the input" in ran.err

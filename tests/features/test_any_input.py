@@ -78,20 +78,21 @@ SLICES = st.builds(
     DRIVERS,
     POOLS,
 )
-RESULTS = st.builds(
-    lambda item, driver, pool, device: attrs.evolve(item, driver=driver, pool=pool, device=device),
-    objects(DeviceRequestAllocationResult),
-    DRIVERS,
-    POOLS,
-    NAMES,
-)
-ENTRIES = st.builds(
-    lambda item, driver, pool, device: attrs.evolve(item, driver=driver, pool=pool, device=device),
-    objects(AllocatedDeviceStatus),
-    DRIVERS,
-    POOLS,
-    NAMES,
-)
+
+
+def of_devices(kind: type[Any]) -> st.SearchStrategy[Any]:
+    """Objects of a kind about devices that the slices may have."""
+    return st.builds(
+        lambda item, driver, pool, device: attrs.evolve(item, driver=driver, pool=pool, device=device),
+        objects(kind),
+        DRIVERS,
+        POOLS,
+        NAMES,
+    )
+
+
+RESULTS = of_devices(DeviceRequestAllocationResult)
+ENTRIES = of_devices(AllocatedDeviceStatus)
 
 
 def _claim(
