@@ -113,8 +113,11 @@ def missing(kind: str, key: str, known: Collection[str]) -> click.UsageError:
     near = same[:3] or difflib.get_close_matches(key, known, n=3)
     if near:
         hint = f"did you mean {' or '.join(near)}?"
+    elif known:
+        more = f" and {len(known) - 3} more" if len(known) > 3 else ""
+        hint = f"it has {', '.join(list(known)[:3])}{more}"
     else:
-        hint = f"there are {len(known)}" if known else "there is none at all"
+        hint = "it has none"
     return click.UsageError(f"no {kind} {key} in the input; {hint}")
 
 

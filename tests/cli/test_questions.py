@@ -109,8 +109,8 @@ def test_of_two_objects_with_one_name_the_later_counts() -> None:
     [
         ({"claim_names": ["default/gpux"]}, "no ResourceClaim default/gpux in the input; did you mean default/gpu"),
         ({"claim_names": ["default/fpga"]}, "no ResourceClaim default/fpga in the input; did you mean team/fpga?"),
-        ({"pod_name": "default/p"}, "no Pod default/p in the input; there is none at all"),
-        ({"claim_names": ["zzz/q"]}, "no ResourceClaim zzz/q in the input; there are 2"),
+        ({"pod_name": "default/p"}, "no Pod default/p in the input; it has none"),
+        ({"claim_names": ["zzz/q"]}, "no ResourceClaim zzz/q in the input; it has default/gpu, team/fpga"),
     ],
 )
 def test_an_unknown_name_is_met_with_a_hint(names: dict[str, object], hint: str) -> None:
