@@ -326,6 +326,8 @@ cdef class PoolRows:
         device.barred = False
         device.last = -1
         device.room = 0
+        self.devices.reserve(len(rows))
+        self.slice_of.reserve(len(rows))
         for index in range(len(rows)):
             row = rows[index]
             device.row = &self.tables.rows[row]

@@ -1,11 +1,27 @@
-# distutils: language = c++
 """The loop over the devices of a pool that tells what a question sees of each."""
 
 from libc.stdint cimport int32_t, int64_t
 from libcpp.string cimport string
 from libcpp.unordered_map cimport unordered_map
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.dict cimport PyDict_Next
+from cpython.object cimport PyObject
 from cython.operator cimport dereference
+
+from dra_alloc._fields cimport Field, field_of, prefetch, read
+
+from dra_alloc.api import Device, DeviceAttribute
+
+
+cdef Field ATTRIBUTES = field_of(Device, "attributes")
+cdef Field CAPACITY = field_of(Device, "capacity")
+cdef Field MULTIPLE = field_of(Device, "allow_multiple_allocations")
+cdef Field CONDITIONS = field_of(Device, "binding_conditions")
+cdef Field COUNTERS = field_of(Device, "consumes_counters")
+cdef Field STRING = field_of(DeviceAttribute, "string")
+cdef Field INT = field_of(DeviceAttribute, "int")
+cdef Field BOOL = field_of(DeviceAttribute, "bool")
+cdef Field VERSION = field_of(DeviceAttribute, "version")
 
 
 cdef inline void put(string& key, int64_t value) noexcept:
@@ -15,15 +31,20 @@ cdef inline void put(string& key, int64_t value) noexcept:
 cdef class Reader:
     """Makes keys of devices for one question. Equal keys, equal meaning to the question.
 
-    A key is a row of numbers, as bytes. Values are numbered by identity first and by content once: readers share equal
-    values, but nobody has to. `len` is the number of objects that are kept alive because their identity is known.
+    A key is a row of numbers, as bytes. What devices publish is numbered by content; lists and capacities with a policy
+    first by identity, for readers share equal ones. `len` is the number of objects that are kept alive for that.
     """
 
     cdef dict _names  # by driver: the two spellings of each attribute that is read
     cdef tuple _columns
     cdef bint _reads_all
-    cdef unordered_map[size_t, int32_t] _numbers  # by identity of a value: its number
-    cdef dict _contents  # by content: its number
+    cdef int32_t _last  # number given
+    cdef dict _strings  # numbers of attributes that are strings
+    cdef dict _ints
+    cdef dict _versions
+    cdef dict _nanos  # of capacities without a policy
+    cdef dict _others  # of all else
+    cdef unordered_map[size_t, int32_t] _known  # by identity
     cdef list _alive  # what is known by identity
     cdef object _is_sound
     cdef set _unsound  # numbers of attributes that make every selector fail
@@ -33,55 +54,65 @@ cdef class Reader:
         self._reads_all = reads_all
         self._is_sound = is_sound
         self._names = {}
-        self._contents = {}
+        self._last = 0
+        self._strings = {}
+        self._ints = {}
+        self._versions = {}
+        self._nanos = {}
+        self._others = {}
         self._alive = []
         self._unsound = set()
 
     def __len__(self):
         return len(self._alive)
 
-    cdef int32_t _number(self, content) except -1:
-        """A number for a content, the same for equal ones."""
-        found = self._contents.get(content)
-        if found is None:
-            found = self._contents[content] = len(self._contents)
-        return found
+    cdef int32_t _number(self, dict numbers, content) except -1:
+        """A number for a content, the same for equal ones of a kind, and for no other."""
+        found = numbers.get(content)
+        if found is not None:
+            return found
+        self._last += 1
+        numbers[content] = self._last
+        return self._last
 
     cdef int32_t _attribute(self, value) except -1:
-        cdef unordered_map[size_t, int32_t].iterator known = self._numbers.find(<size_t><void*>value)
-        if known != self._numbers.end():
-            return dereference(known).second
-        cdef bint simple = True  # strings, ints and bools cannot be malformed
-        if value.string is not None:
-            content = ("string", value.string)
-        elif value.int is not None:
-            content = ("int", value.int)
-        elif value.bool is not None:
-            content = ("bool", value.bool)
-        elif value.version is not None:
-            content = ("version", value.version)
-            simple = False
+        string = read(&STRING, value)
+        if string is not None:
+            return self._number(self._strings, string)
+        number = read(&INT, value)
+        if number is not None:
+            return self._number(self._ints, number)
+        boolean = read(&BOOL, value)
+        if boolean is not None:
+            return self._number(self._others, boolean)
+        return self._special(value)
+
+    cdef int32_t _special(self, value) except -1:
+        """A version or a list: these alone can be malformed, and each content is looked at once."""
+        cdef int32_t before = self._last
+        cdef int32_t number
+        version = read(&VERSION, value)
+        if version is not None:
+            number = self._number(self._versions, version)
         else:
-            content = value
-            simple = False
-        cdef bint fresh = content not in self._contents
-        cdef int32_t number = self._number(content)
-        if fresh and not simple and not self._is_sound(value):
+            number = self._by_identity(value)
+        if number > before and not self._is_sound(value):
             self._unsound.add(number)
-        self._numbers[<size_t><void*>value] = number
+        return number
+
+    cdef int32_t _by_identity(self, value) except -1:
+        cdef unordered_map[size_t, int32_t].iterator known = self._known.find(<size_t><void*>value)
+        if known != self._known.end():
+            return dereference(known).second
+        cdef int32_t number = self._number(self._others, value)
+        self._known[<size_t><void*>value] = number
         self._alive.append(value)
         return number
 
     cdef int32_t _capacity(self, value) except -1:
-        cdef unordered_map[size_t, int32_t].iterator known = self._numbers.find(<size_t><void*>value)
-        if known != self._numbers.end():
-            return dereference(known).second
-        cdef int32_t number = self._number(
-            value if value.request_policy is not None else ("capacity", value.value.nano)
-        )
-        self._numbers[<size_t><void*>value] = number
-        self._alive.append(value)
-        return number
+        if value.request_policy is None:
+            return self._number(self._nanos, value.value.nano)
+        return self._by_identity(value)
 
     cdef tuple _spellings(self, driver):
         found = self._names.get(driver)
@@ -94,24 +125,23 @@ cdef class Reader:
             )
         return found
 
-    cdef int _put_device(self, string& key, device, taints, tuple spellings) except -1:
-        cdef dict attributes = device.attributes
-        cdef dict capacity = device.capacity
+    cdef int _put_device(self, string& key, device, dict attributes, taints, tuple spellings) except -1:
+        cdef dict capacity = read(&CAPACITY, device)
         cdef int64_t flags = 1
         for value in attributes.values():
             # Versions and lists are looked at once each.
-            if value.string is None and value.int is None and value.bool is None:
-                if self._attribute(value) in self._unsound:
+            if read(&STRING, value) is None and read(&INT, value) is None and read(&BOOL, value) is None:
+                if self._special(value) in self._unsound:
                     flags = 0
                     break
-        if device.allow_multiple_allocations is True:
+        if read(&MULTIPLE, device) is True:
             flags |= 2
-        if device.binding_conditions:
+        if read(&CONDITIONS, device):
             flags |= 4
-        if device.consumes_counters:
+        if read(&COUNTERS, device):
             flags |= 8
         put(key, flags)
-        put(key, self._number(("taints", taints)) if taints else -1)
+        put(key, self._number(self._others, taints) if taints else -1)
         if self._reads_all:
             self._alive.append(device)
             put(key, <int64_t><size_t><void*>device)
@@ -122,21 +152,34 @@ cdef class Reader:
                     value = attributes.get(bare)
                 put(key, -1 if value is None else self._attribute(value))
         for name, value in capacity.items():
-            put(key, self._number(name))
+            put(key, self._number(self._strings, name))
             put(key, self._capacity(value))
         return 0
 
     def keys(self, driver, devices, taints):
         """A key for each device of a pool."""
         cdef tuple spellings = self._spellings(driver)
-        cdef int64_t whose = self._number(("driver", driver))
+        cdef int64_t whose = self._number(self._strings, driver)
         cdef list out = []
+        cdef list published = []
         cdef string key
-        cdef Py_ssize_t i
-        for i in range(len(devices)):
+        cdef Py_ssize_t i, place
+        cdef PyObject* name
+        cdef PyObject* value
+        # A pool that nobody has looked at is not in the caches of the processor: its dicts are asked for all at once,
+        # then its values, so that one does not wait for the other.
+        for device in devices:
+            attributes = read(&ATTRIBUTES, device)
+            prefetch(attributes)
+            published.append(attributes)
+        for attributes in published:
+            place = 0
+            while PyDict_Next(<dict?>attributes, &place, &name, &value):
+                prefetch(<object>value)
+        for i in range(len(published)):
             key.clear()
             put(key, whose)
-            self._put_device(key, devices[i], taints[i], spellings)
+            self._put_device(key, devices[i], published[i], taints[i], spellings)
             out.append(PyBytes_FromStringAndSize(key.data(), key.size()))
         return out
 

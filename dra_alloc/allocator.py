@@ -384,11 +384,15 @@ class Allocator:
     # From claims to a question
 
     def _ask(self, claims: Any) -> Ask:
-        found = self._claims(claims)
-        last = self._last_ask
-        if last is not None and last[0] == self.cluster._edits and last[1] is self.cluster and _same(last[2], found):
-            return last[3]
         cluster = self.cluster
+        last = self._last_ask
+        if last is not None and (last[0] != cluster._edits or last[1] is not cluster):
+            last = None
+        if last is not None and _same(last[2], claims):
+            return last[3]
+        found = self._claims(claims)
+        if last is not None and _same(last[2], found):
+            return last[3]
         strangers = [
             claim
             for claim in found
@@ -485,8 +489,11 @@ class Allocator:
         return None if answer is None else attempt.results(answer, self._share_ids, self._clock)
 
 
-def _same(known: tuple[ResourceClaim, ...], given: tuple[ResourceClaim, ...]) -> bool:
-    return len(known) == len(given) and all(map(is_, known, given))
+def _same(known: tuple[ResourceClaim, ...], given: Any) -> bool:
+    """Whether claims are given as the very same models."""
+    if isinstance(given, (list, tuple)):
+        return len(known) == len(given) and all(map(is_, known, given))
+    return len(known) == 1 and known[0] is given
 
 
 def _random_share_id() -> str:

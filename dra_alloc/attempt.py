@@ -144,13 +144,13 @@ class Attempt:
             view = view.without(_passed_over(view, question, passes))
         search = _core.Search(question.tables)
         pools = []
-        states = tuple([inventory.state(table) for table in view.pools])
+        states = tuple(map(inventory.state, view.pools))
         for table, state, visible, elsewhere in zip(view.pools, states, view.visible, view.elsewhere, strict=True):
             rows = question.rows(table)
-            if not len(rows):
+            if not rows:
                 continue
             shares = question.rooms_left(table, state) if state.shares else None
-            wide = question.wide_amounts(table, state) if table.has_wide or question.any_wide else None
+            wide = question.wide_amounts(table, state) if question.wide_rows or table.has_wide else None
             search.add_pool(rows, visible, elsewhere, state.held, state.available, bool(state.vanished), shares, wide)
             for number, groups in state.members:
                 search.join_groups(number, question.groups(groups))

@@ -8,7 +8,10 @@ through here device by device; what is special about a pool is told in `pools.py
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 
+from dra_alloc._fields cimport Field, field_of, prefetch, read
+
 from dra_alloc._cow import CowMap
+from dra_alloc.api import Device
 from dra_alloc.nodeselection import device_concerns, slice_concerns
 from dra_alloc.pools import (
     NARROW,
@@ -35,6 +38,11 @@ __all__ = [
 
 #: The feature of a node that must be declared for slices with `skipNodeOperations` (KEP-5945).
 cdef str NODE_OPERATIONS = "DRAOptionalNodeOperations"
+
+cdef Field NAME = field_of(Device, "name")
+cdef Field CONDITIONS = field_of(Device, "binding_conditions")
+cdef Field COUNTERS = field_of(Device, "consumes_counters")
+cdef Field TAINTS = field_of(Device, "taints")
 
 #: No shares in use, and no room of them; nobody writes into it.
 cdef dict NONE = {}
@@ -91,7 +99,7 @@ cdef class PoolTable:
     @property
     def has_wide(self):
         """Whether some column is wide."""
-        return any(self.wide)
+        return True in self.wide
 
     def narrow(self, column, nano):
         """An amount available of a column in its unit, rounded down: every draw is a whole number of units."""
@@ -205,16 +213,18 @@ def compile_pool(tuple key, slices, rules, features):
     cdef bint tainted = features.DRADeviceTaints
     cdef bint drawing = False
     cdef Py_ssize_t i
+    for device in devices:
+        prefetch(read(&NAME, device))
     for i in range(len(devices)):
         device = devices[i]
-        index[device.name] = i
-        if device.binding_conditions:
+        index[read(&NAME, device)] = i
+        if read(&CONDITIONS, device):
             if waits is None:
                 waits = bytearray(len(devices))
             waits[i] = 1
-        if device.consumes_counters:
+        if read(&COUNTERS, device):
             drawing = True
-        taints.append(device.taints if tainted else ())
+        taints.append(read(&TAINTS, device) if tainted else ())
     if len(index) < len(devices):
         table.fault = "invalid"
         table.reason = f"pool {key[0]}/{key[1]} has two devices named {first_duplicate(devices)!r}"
@@ -237,10 +247,12 @@ cdef bint is_known(spec, bint partitionable, bint groups) except -1:
     """Slices that use a feature that is off are not seen at all, which leaves their pool incomplete."""
     if not partitionable and (spec.per_device_node_selection or spec.shared_counters):
         return False
+    for device in spec.devices:
+        prefetch(device)  # this is the first look at them
     if groups:
         return True
     for device in spec.devices:
-        for consumption in device.consumes_counters:
+        for consumption in read(&COUNTERS, device):
             if consumption.compatibility_groups:
                 return False
     return True

@@ -145,7 +145,7 @@ class Question:
         self._value_sets: dict[frozenset[int], int] = {}
         self._groups: dict[str, int] = {}
         self._table_of: dict[tuple[int, int, int], int] = {}  # by slot, alternative, constraint
-        self._wide_rows: set[int] = set()
+        self.wide_rows: set[int] = set()  # rows with amounts that do not fit into 64 bits
 
     def for_claims(self, claims: tuple[ResourceClaim, ...]) -> Question:
         """The same question, asked by other claims that ask for the same; it shares all that was compiled."""
@@ -154,11 +154,6 @@ class Question:
         other = copy(self)
         other.claims = claims
         return other
-
-    @property
-    def any_wide(self) -> bool:
-        """Whether some device has amounts that do not fit into 64 bits."""
-        return bool(self._wide_rows)
 
     # What devices mean
 
@@ -245,7 +240,7 @@ class Question:
         self._facts.append(facts)
         row = self.tables.add_row(codes, values, multi, room, units)
         if any(facts.wide):
-            self._wide_rows.add(row)
+            self.wide_rows.add(row)
         return row
 
     # The rules for a single device

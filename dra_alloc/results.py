@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from dra_alloc._make import Maker
 from dra_alloc.api import (
     AllocationResult,
     DeviceAllocationConfiguration,
@@ -25,9 +26,16 @@ if TYPE_CHECKING:
     from dra_alloc.api import Device, Node, ResourceClaim
     from dra_alloc.gates import Features
     from dra_alloc.inventory import PoolTable
-    from dra_alloc.problem import Alternative, Question
+    from dra_alloc.problem import Alternative, Question, RequestSlot
 
 __all__ = ["build_results"]
+
+_device_result = Maker(DeviceRequestAllocationResult)
+_device_results = Maker(DeviceAllocationResult)
+_allocation = Maker(AllocationResult)
+_selector = Maker(NodeSelector)
+_term = Maker(NodeSelectorTerm)
+_requirement = Maker(NodeSelectorRequirement)
 
 #: Results that a pool keeps.
 _MAX_KEPT = 4096
@@ -50,72 +58,95 @@ def build_results(
     clock: Callable[[], datetime],
 ) -> list[AllocationResult]:
     """One AllocationResult for each claim of the question, in order."""
-    alternatives: list[list[Alternative]] = [[] for _ in claims]
-    chosen: list[list[_Chosen]] = [[] for _ in claims]
-    for slot, (which, places) in zip(question.slots, answer, strict=True):
-        alternative = slot.alternatives[which]
-        alternatives[slot.claim].append(alternative)
-        for pool, index in places:
-            chosen[slot.claim].append((alternative, pools[pool], index))
-    results = []
-    for number, claim in enumerate(claims):
-        devices = tuple([_device_result(*each, question.features, share_ids) for each in chosen[number]])
-        waits = any(result.binding_conditions for result in devices)
-        results.append(
-            AllocationResult(
-                devices=DeviceAllocationResult(results=devices, config=_config(claim, alternatives[number])),
-                node_selector=_node_selector(chosen[number], node),
-                allocation_timestamp=clock() if waits else None,
-            )
+    parts = list(zip(question.slots, answer, strict=True))
+    return [
+        _claim_result(
+            question.features,
+            claim,
+            node,
+            pools,
+            [part for part in parts if part[0].claim == number] if len(claims) > 1 else parts,
+            share_ids,
+            clock,
         )
-    return results
+        for number, claim in enumerate(claims)
+    ]
 
 
-def _device_result(
-    alternative: Alternative, table: PoolTable, index: int, features: Features, share_ids: Callable[[], str]
-) -> DeviceRequestAllocationResult:
-    # All but the share ID is always the same for a request and a device.
-    key = alternative.number, index
-    found = table.results.get(key)
-    if found is None:
-        if len(table.results) > _MAX_KEPT:
-            table.results.clear()
-        found = table.results[key] = _compose(alternative, table, index, features)
-    if not (features.DRAConsumableCapacity and table.devices[index].allow_multiple_allocations):
-        return found
-    return DeviceRequestAllocationResult(
-        request=found.request,
-        driver=found.driver,
-        pool=found.pool,
-        device=found.device,
-        admin_access=found.admin_access,
-        tolerations=found.tolerations,
-        binding_conditions=found.binding_conditions,
-        binding_failure_conditions=found.binding_failure_conditions,
-        share_id=share_ids(),
-        consumed_capacity=found.consumed_capacity,
-        skip_node_operations=found.skip_node_operations,
+def _claim_result(
+    features: Features,
+    claim: ResourceClaim,
+    node: Node,
+    pools: Sequence[PoolTable],
+    parts: Sequence[tuple[RequestSlot, tuple[int, Sequence[tuple[int, int]]]]],
+    share_ids: Callable[[], str],
+    clock: Callable[[], datetime],
+) -> AllocationResult:
+    alternatives: list[Alternative] = []
+    chosen: list[_Chosen] = []
+    devices: list[DeviceRequestAllocationResult] = []
+    waits = False
+    for slot, (which, places) in parts:
+        alternative = slot.alternatives[which]
+        alternatives.append(alternative)
+        for pool, index in places:
+            table = pools[pool]
+            # All but the share ID is always the same for a request and a device.
+            result = table.results.get((alternative.number, index))
+            if result is None:
+                result = _compose(alternative, table, index, features)
+            if result.share_id is not None:
+                result = _share(result, share_ids())
+            if result.binding_conditions:
+                waits = True
+            chosen.append((alternative, table, index))
+            devices.append(result)
+    return _allocation(
+        _device_results(tuple(devices), _config(claim, alternatives)),
+        _node_selector(chosen, node),
+        clock() if waits else None,
+    )
+
+
+def _share(result: DeviceRequestAllocationResult, share_id: str) -> DeviceRequestAllocationResult:
+    return _device_result(
+        result.request,
+        result.driver,
+        result.pool,
+        result.device,
+        result.admin_access,
+        result.tolerations,
+        result.binding_conditions,
+        result.binding_failure_conditions,
+        share_id,
+        result.consumed_capacity,
+        result.skip_node_operations,
     )
 
 
 def _compose(
     alternative: Alternative, table: PoolTable, index: int, features: Features
 ) -> DeviceRequestAllocationResult:
+    """The result of a device for a request, and keep it. A share has an empty share ID until it is given out."""
     device = table.devices[index]
     shared = features.DRAConsumableCapacity and bool(device.allow_multiple_allocations)
     driver, pool = table.key
-    return DeviceRequestAllocationResult(
-        request=alternative.reference,
-        driver=driver,
-        pool=pool,
-        device=device.name,
-        admin_access=True if alternative.type.admin else None,
-        tolerations=alternative.body.tolerations,
-        binding_conditions=device.binding_conditions,
-        binding_failure_conditions=device.binding_failure_conditions,
-        consumed_capacity=_consumed(alternative, device, driver, features) if shared else {},
-        skip_node_operations=table.slices[table.slice_of[index]].spec.skip_node_operations,
+    if len(table.results) > _MAX_KEPT:
+        table.results.clear()
+    result = table.results[alternative.number, index] = _device_result(
+        alternative.reference,
+        driver,
+        pool,
+        device.name,
+        True if alternative.type.admin else None,
+        alternative.body.tolerations,
+        device.binding_conditions,
+        device.binding_failure_conditions,
+        "" if shared else None,
+        _consumed(alternative, device, driver, features) if shared else {},
+        table.slices[table.slice_of[index]].spec.skip_node_operations,
     )
+    return result
 
 
 def _consumed(alternative: Alternative, device: Device, driver: str, features: Features) -> dict[str, Quantity]:
@@ -141,8 +172,12 @@ def _consumed(alternative: Alternative, device: Device, driver: str, features: F
 
 def _config(claim: ResourceClaim, chosen: Sequence[Alternative]) -> tuple[DeviceAllocationConfiguration, ...]:
     """Configuration of the classes in the order of their first request, then of the claim."""
-    if not claim.spec.devices.config and not any(each.type.device_class.spec.config for each in chosen):
-        return ()
+    if not claim.spec.devices.config:
+        for alternative in chosen:
+            if alternative.type.device_class.spec.config:
+                break
+        else:
+            return ()
     entries: list[DeviceAllocationConfiguration] = []
     users: dict[str, list[str]] = {}
     for alternative in chosen:
@@ -194,8 +229,7 @@ def _node_selector(chosen: Sequence[_Chosen], node: Node) -> NodeSelector | None
 
 @lru_cache(maxsize=4096)
 def _only(name: str) -> NodeSelector:
-    here = NodeSelectorRequirement(key="metadata.name", operator="In", values=(name,))
-    return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(here,)),))
+    return _selector((_term((), (_requirement("metadata.name", "In", (name,)),)),))
 
 
 def _meaning(requirement: NodeSelectorRequirement) -> tuple[str, str, frozenset[str]]:

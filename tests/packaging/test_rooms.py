@@ -32,7 +32,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAG
 
 def test_the_map_is_complete() -> None:
     here = {path.name for path in PACKAGE.glob("*.py*") if path.suffix in {".py", ".pyx"}} - OUTSIDE
-    here |= {path.name for path in PACKAGE.glob("*.pxi")}
+    here |= {path.name for path in PACKAGE.glob("*.px[id]")}
     here |= {f"{path.parent.name}/" for path in PACKAGE.glob("*/__init__.py")}
     assert {name for names, _ in ROWS for name in names} == here
     assert [folder for _, folders in ROWS for folder in folders if not (ROOT / folder).is_dir()] == []
