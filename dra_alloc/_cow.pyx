@@ -78,6 +78,18 @@ cdef class Cow:
                 return value
         return self._base.get(key, default)
 
+    def pop(self, key, *default):
+        """Take out a key: its value, or the default if there is one; else KeyError."""
+        if len(default) > 1:
+            raise TypeError("pop takes one default")
+        value = self.get(key, GONE)
+        if value is not GONE:
+            del self[key]
+            return value
+        if default:
+            return default[0]
+        raise KeyError(key)
+
     @cython.critical_section
     def __setitem__(self, key, value):
         if not self._shared:

@@ -581,33 +581,33 @@ class Cluster:
         before, after = _results(old), _results(new)
         if before == after:
             return
-        touched: set[PoolKey] = set()
         key = (new or old).metadata.key  # type: ignore[union-attr]
+        touched: dict[PoolKey, tuple[list[str], list[DeviceRequestAllocationResult]]] = {}
         for result in before:
-            touched.add((result.driver, result.pool))
+            touched.setdefault((result.driver, result.pool), ([], []))[0].append(result.device)
         for result in after:
-            touched.add((result.driver, result.pool))
-        for pool in touched:
-            self._hold(pool, key, [result for result in after if (result.driver, result.pool) == pool])
+            touched.setdefault((result.driver, result.pool), ([], []))[1].append(result)
+        for pool, (given_up, taken) in touched.items():
+            self._hold(pool, key, given_up, taken)
             for inventory in self._inventories.values():
                 inventory.forget_usage(pool)
             places = _places(self._pool_slices.get(pool, ()))
             self._touch(None if _ANYWHERE in places else tuple(places))
 
-    def _hold(self, pool: PoolKey, claim: str, results: list[DeviceRequestAllocationResult]) -> None:
-        """Let a claim hold exactly these devices of a pool."""
+    def _hold(self, pool: PoolKey, claim: str, given_up: list[str], taken: list[DeviceRequestAllocationResult]) -> None:
+        """Let a claim give up all that it has of some devices of a pool, then hold others."""
         holdings = dict(self._holdings.get(pool, _NOTHING))
-        for name, holding in list(holdings.items()):
-            if claim in holding.whole or any(share[0] == claim for share in holding.shares):
-                left = Holding(
-                    tuple(other for other in holding.whole if other != claim),
-                    tuple(share for share in holding.shares if share[0] != claim),
-                )
-                if left.whole or left.shares:
-                    holdings[name] = left
-                else:
-                    del holdings[name]
-        for result in results:
+        for name in dict.fromkeys(given_up):
+            holding = holdings[name]
+            left = Holding(
+                tuple([other for other in holding.whole if other != claim]),
+                tuple([share for share in holding.shares if share[0] != claim]),
+            )
+            if left.whole or left.shares:
+                holdings[name] = left
+            else:
+                del holdings[name]
+        for result in taken:
             holding = holdings.get(result.device, _FREE)
             if result.share_id is None:
                 holding = Holding((*holding.whole, claim), holding.shares)
@@ -693,6 +693,10 @@ class Cluster:
         results: list[DeviceRequestAllocationResult],
     ) -> None:
         """Raise Conflict if counters or capacities of a pool would be exceeded, or a device be taken twice."""
+        if not table.sets and all(result.share_id is None for result in results):
+            names = [result.device for result in results if not result.admin_access]
+            if len(set(names)) == len(names):
+                return
         before = compile_state(table, holdings)
         used = {number: dict(amounts) for number, amounts in before.shares.items()}
         remaining = list(before.remaining)

@@ -8,7 +8,6 @@ share a row of its tables. Verdicts of selectors are evaluated once a row.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from itertools import count
 from math import gcd
 from operator import is_
@@ -151,7 +150,8 @@ class Question:
         """The same question, asked by other claims that ask for the same; it shares all that was compiled."""
         if all(map(is_, claims, self.claims)):
             return self
-        other = copy(self)
+        other = Question.__new__(Question)
+        other.__dict__.update(self.__dict__)
         other.claims = claims
         return other
 
