@@ -6,7 +6,9 @@ path is put together only when the error passes, so that the good case pays noth
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -90,6 +92,12 @@ def _wrong(wanted: str, value: object, hint: str = "") -> DecodeError:
     return DecodeError("", f"expected {wanted}, found {_found(value)}", hint)
 
 
+def _bare(field: str, value: object) -> DecodeError:
+    """The error for a value that stands where an object with a field for it belongs."""
+    text = json.dumps(value, ensure_ascii=False)
+    return _wrong("an object", value, f"as in {{{field}: {text if len(text) <= 60 else '…'}}}")
+
+
 def _string(value: Any, _: Any) -> str:
     if type(value) is str:
         return value
@@ -107,10 +115,14 @@ def _bool(value: Any, _: Any) -> bool:
 
 def _int(value: Any, _: Any) -> int:
     if type(value) is not int:
-        raise _wrong("a whole number", value)
+        raise _wrong("a whole number", value, "without quotes it is one" if _is_int(value) else "")
     if not -(1 << 63) <= value < 1 << 63:
         raise _wrong("a number of 64 bits", value)
     return value
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value) is not None
 
 
 def _quantity(value: Any, _: Any) -> Quantity:
@@ -259,6 +271,9 @@ def _leave_out(key: Any, misplaced: Mapping[str, str]) -> None:
 #: The attribute values that are shared.
 _SCALARS = frozenset({"string", "int", "bool", "version"})
 
+#: The field of an attribute for a value that was given without it.
+_PLAIN: Mapping[type, str] = {str: "string", int: "int", bool: "bool"}
+
 
 def _attribute_hook(general: Hook) -> Hook:
     """Attributes of one plain value are shared; the type is a part of the key, for True and 1 are equal."""
@@ -274,6 +289,8 @@ def _attribute_hook(general: Hook) -> Hook:
                     return _share(key, general(value, kind))
                 except TypeError:
                     pass  # a list or an object, which the general way refuses
+        elif type(value) in _PLAIN:
+            raise _bare(_PLAIN[type(value)], value)
         return general(value, kind)
 
     return read_attribute
@@ -284,6 +301,8 @@ def _amount_hook(cls: type[Model], general: Hook) -> Hook:
 
     def read_amount(value: Any, kind: Any) -> Any:
         if type(value) is not dict:
+            if isinstance(value, (str, int, float)):
+                raise _bare("value", value)
             return general(value, kind)
         amount = value.get("value")
         key = (cls, amount) if len(value) == 1 and type(amount) is str else (cls, repr(value))

@@ -120,6 +120,23 @@ def test_numbers_in_text_fields_get_a_hint() -> None:
 
 
 @pytest.mark.parametrize(
+    ("device", "hint"),
+    [
+        ({"capacity": {"memory": "80Gi"}}, 'as in {value: "80Gi"}'),
+        ({"capacity": {"memory": 80}}, "as in {value: 80}"),
+        ({"attributes": {"model": "R48"}}, 'as in {string: "R48"}'),
+        ({"attributes": {"index": 3}}, "as in {int: 3}"),
+        ({"attributes": {"fast": True}}, "as in {bool: true}"),
+        ({"attributes": {"model": []}}, ""),
+        ({"attributes": {"index": {"int": "-3"}}}, "without quotes it is one"),
+        ({"attributes": {"index": {"int": "three"}}}, ""),
+    ],
+)
+def test_values_in_the_wrong_form_get_a_hint(device: dict[str, Any], hint: str) -> None:
+    assert refused(slice_of({"name": "x", **device})).hint == hint
+
+
+@pytest.mark.parametrize(
     ("data", "hint"),
     [
         (slice_of({"name": "x", "basic": {}}), "v1beta1"),
