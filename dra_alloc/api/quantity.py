@@ -20,6 +20,7 @@ BINARY_MAX = (2**63 - 1) * NANO
 #: Longest text, and most decimal digits before the point, that a quantity may have. The API has no such bound, but
 #: a few characters (`1e999999999`) must not be able to fill the memory.
 MAX_DIGITS = 1000
+_MAX_BITS = (10**MAX_DIGITS).bit_length()
 
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
@@ -65,6 +66,8 @@ class Quantity:
                 raise DecodeError("", f"quantity of {len(text)} characters ({text[:20]!r}…)", _HINT)
             return _parse(text)
         if type(text) is int:
+            if text.bit_length() > _MAX_BITS:
+                raise DecodeError("", f"number of {text.bit_length()} bits", _HINT)
             return cls(text * NANO)
         if type(text) is float:
             if abs(text) >= 2**63:

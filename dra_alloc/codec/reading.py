@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import attrs
 from cattrs import Converter
@@ -79,11 +79,18 @@ def _at(segment: str, error: DecodeError) -> DecodeError:
     return DecodeError(join(segment, error.path), error.message, error.hint)
 
 
+def _is_huge(value: object) -> TypeGuard[int]:
+    """Whether a number is too long for a message; Python refuses to write some out at all."""
+    return isinstance(value, int) and value.bit_length() > 256
+
+
 def _found(value: object) -> str:
     if isinstance(value, Mapping):
         return "an object"
     if isinstance(value, (list, tuple)):
         return "a list"
+    if _is_huge(value):
+        return f"a number of {value.bit_length()} bits"
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
 
@@ -94,7 +101,7 @@ def _wrong(wanted: str, value: object, hint: str = "") -> DecodeError:
 
 def _bare(field: str, value: object) -> DecodeError:
     """The error for a value that stands where an object with a field for it belongs."""
-    text = json.dumps(value, ensure_ascii=False)
+    text = "…" if _is_huge(value) else json.dumps(value, ensure_ascii=False)
     return _wrong("an object", value, f"as in {{{field}: {text if len(text) <= 60 else '…'}}}")
 
 
@@ -103,7 +110,8 @@ def _string(value: Any, _: Any) -> str:
         return value
     if isinstance(value, str):
         return str(value)
-    hint = f'in quotes it is one: "{value}"' if isinstance(value, (bool, int, float)) else ""
+    writable = isinstance(value, (bool, int, float)) and not _is_huge(value)
+    hint = f'in quotes it is one: "{value}"' if writable else ""
     raise _wrong("a string", value, hint)
 
 
@@ -305,7 +313,10 @@ def _amount_hook(cls: type[Model], general: Hook) -> Hook:
                 raise _bare("value", value)
             return general(value, kind)
         amount = value.get("value")
-        key = (cls, amount) if len(value) == 1 and type(amount) is str else (cls, repr(value))
+        try:
+            key = (cls, amount) if len(value) == 1 and type(amount) is str else (cls, repr(value))
+        except ValueError:  # a number too long to be written out, which the general way refuses
+            return general(value, kind)
         found = _shared.get(key)
         if found is not None:
             return found

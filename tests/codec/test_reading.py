@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta, timezone
 from types import MappingProxyType
 from typing import Any
@@ -117,6 +118,23 @@ def test_faults_have_a_path_and_a_reason(data: Any, path: str, message: str) -> 
 
 def test_numbers_in_text_fields_get_a_hint() -> None:
     assert refused(slice_of(nodeName=12)).hint == 'in quotes it is one: "12"'
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"nodeName": 10**5000},
+        {"allNodes": 10**5000},
+        {"pool": 10**5000},
+        {"devices": [{"name": "x", "capacity": {"memory": 10**5000}}]},
+        {"devices": [{"name": "x", "capacity": {"memory": {"value": 10**5000}}}]},
+        {"devices": [{"name": "x", "capacity": {"m": {"value": 1, "requestPolicy": {"default": 10**5000}}}}]},
+        {"devices": [{"name": "x", "attributes": {"index": 10**5000}}]},
+        {"devices": [{"name": "x", "attributes": {"index": {"int": -(10**5000)}}}]},
+    ],
+)
+def test_numbers_that_python_does_not_write_out_are_refused_too(spec: dict[str, Any]) -> None:
+    assert re.search(r"number of \d+ bits", refused(slice_of(**spec)).message)
 
 
 @pytest.mark.parametrize(
