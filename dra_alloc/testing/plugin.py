@@ -12,7 +12,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
+from dra_alloc.errors import MissingExtra
+
+try:
+    import pytest
+except ModuleNotFoundError:
+    raise MissingExtra(
+        'the fixtures need the package pytest; install it with: pip install "dra-alloc[testing]"'
+    ) from None
 
 if TYPE_CHECKING:
     from dra_alloc import Allocator, Cluster, Features

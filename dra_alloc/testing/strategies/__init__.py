@@ -6,6 +6,13 @@ person can read. `clusters()` gives a `Scenario`: print it with `to_yaml()`.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
+from dra_alloc.errors import MissingExtra
+
+if find_spec("hypothesis") is None:
+    raise MissingExtra('the strategies need the package hypothesis; install it with: pip install "dra-alloc[testing]"')
+
 from dra_alloc.testing.strategies._claims import claims, classes, derived_attributes, requests, selectors
 from dra_alloc.testing.strategies._clusters import allocated_claims, clusters, features, taint_rules
 from dra_alloc.testing.strategies._devices import devices
