@@ -57,21 +57,22 @@ pythons: ## the quick tests with every other supported Python at hand, each in a
 		$(MAKE) --no-print-directory quick VENV=.venv-$${other%%=*} PYTHON=$${other#*=} || exit 1; \
 	done
 
-# The extension with sanitizers lives in a copy of the tree, so that it never meets the ordinary one. Python itself leaks
-# at exit by design; leaks of the library are looked for by tests that count. What counts memory itself is left out.
+# The extension with sanitizers lives in a copy of the tree, so that it never meets the ordinary one; processes that tests
+# start find it there too. Python itself leaks at exit by design; leaks of the library are looked for by tests that count.
+# Left out, by the marker `plain_build`: tests that count memory, and those of the distributions.
 SANITIZED := build/sanitized
-SANITIZED_TESTS ?= tests/search tests/conformance tests/requeue tests/robustness/test_cluster_machine.py \
-	tests/robustness/test_threads.py
+SANITIZED_TESTS ?= tests
 
-sanitize: env ## tests of all that the extension does, with AddressSanitizer and UndefinedBehaviorSanitizer
+sanitize: env ## all tests once more, the extension with AddressSanitizer and UndefinedBehaviorSanitizer
 	rm -rf $(SANITIZED)
 	mkdir -p $(SANITIZED)
 	git ls-files -z --cached -- . | xargs -0 cp --parents -t $(SANITIZED)
 	cd $(SANITIZED) && DRA_ALLOC_SANITIZE=address,undefined $(abspath $(BIN))/python setup.py --quiet build_ext --inplace
 	cd $(SANITIZED) && ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
-		$(abspath $(BIN))/python -m pytest -n 2 -p no:benchmark -p no:cacheprovider -m "not slow" -k "not kilobyte" \
-		$(SANITIZED_TESTS)
+		PYTHONPATH=$(abspath $(SANITIZED)) HYPOTHESIS_PROFILE=sanitize \
+		$(abspath $(BIN))/python -m pytest -n 2 --dist loadgroup -p no:benchmark -p no:cacheprovider \
+		-m "not plain_build" $(SANITIZED_TESTS)
 
 bench: env ## the benchmarks, as a table; all figures go to bench/results/<commit>.json
 	@mkdir -p bench/results

@@ -1,4 +1,4 @@
-"""Profiles for hypothesis (environment variable HYPOTHESIS_PROFILE: `default` or `nightly`), and no terminal."""
+"""Profiles for hypothesis (variable HYPOTHESIS_PROFILE: `default`, `sanitize` or `nightly`), and no terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ settings.register_profile(
     derandomize=DERANDOMIZE,
     suppress_health_check=[HealthCheck.too_slow],
 )
-#: Memory errors lie on the same paths for the fifth example as for the hundredth, and each costs several times as much.
+# Memory that is touched wrongly shows on the first example that takes a path, and with sanitizers each costs several
+# times as much. Whether answers are right, the plain build is asked with more.
 settings.register_profile("sanitize", settings.get_profile("default"), max_examples=10, derandomize=True)
 settings.register_profile("nightly", settings.get_profile("default"), max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

@@ -1,4 +1,4 @@
-"""The stubs of the extensions tell of everything that is there, with the parameters that it takes, and of nothing else."""
+"""The stubs of the extensions tell what is there, with the parameters that it takes, and nothing else."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "examples" / "demo"
 SAMPLE = Path(__file__).with_name("sample_project.py")
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("wheel")]
+pytestmark = [pytest.mark.slow, pytest.mark.plain_build, pytest.mark.timeout(900), pytest.mark.xdist_group("wheel")]
 
 
 def run(command: Sequence[str | Path], cwd: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import time
@@ -36,6 +37,8 @@ class Browser:
                 f"--user-data-dir={folder}",
                 "about:blank",
             ],
+            # A sanitizer that watches the library is nothing for the browser.
+            env={name: value for name, value in os.environ.items() if name != "LD_PRELOAD"},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
