@@ -12,6 +12,7 @@ from dra_alloc.api import (
     CELDeviceSelector,
     Device,
     DeviceClass,
+    DeviceConstraint,
     DeviceSelector,
     DeviceToleration,
     Node,
@@ -343,11 +344,15 @@ class _Proposer:
             )
 
 
-# How changes are made
+# How changes are made: by functions of the module, so that what holds them can be pickled
 
 
 def _body_edit(entry: RequestExplanation, edit: Callable[[Body], Body]) -> Callable[[Trial], None]:
-    return lambda trial: trial.edit_body(entry.claim, entry.request, edit)
+    return partial(_edit_body, entry.claim, entry.request, edit)
+
+
+def _edit_body(claim: str, request: str, edit: Callable[[Body], Body], trial: Trial) -> None:
+    trial.edit_body(claim, request, edit)
 
 
 def _fewer(entry: RequestExplanation, wanted: int, got: int) -> Change:
@@ -357,7 +362,7 @@ def _fewer(entry: RequestExplanation, wanted: int, got: int) -> Change:
         f"ask for {got} instead of {wanted} devices in request {entry.request} of claim {entry.claim}",
         entry.claim,
         entry.request,
-        apply=_body_edit(entry, lambda body: attrs.evolve(body, count=got)),
+        apply=_body_edit(entry, partial(_counting, got)),
     )
 
 
@@ -365,21 +370,28 @@ def _without_constraint(claim: ResourceClaim, place: int) -> Change:
     constraint = claim.spec.devices.constraints[place]
     kind = "matchAttribute" if constraint.match_attribute is not None else "distinctAttribute"
     attribute = constraint.match_attribute or constraint.distinct_attribute
-
-    def edit(claim: ResourceClaim) -> ResourceClaim:
-        left = tuple(other for other in claim.spec.devices.constraints if other != constraint)
-        return attrs.evolve(
-            claim, spec=attrs.evolve(claim.spec, devices=attrs.evolve(claim.spec.devices, constraints=left))
-        )
-
     key = claim.metadata.key
     return Change(
         "constraint",
         COSTS["constraint"],
         f"drop the constraint {kind} {attribute} from claim {key}",
         key,
-        apply=lambda trial: trial.edit_claim(key, edit),
+        apply=partial(_edit_claim, key, partial(_without, constraint)),
     )
+
+
+def _edit_claim(key: str, edit: Callable[[ResourceClaim], ResourceClaim], trial: Trial) -> None:
+    trial.edit_claim(key, edit)
+
+
+def _without(constraint: DeviceConstraint, claim: ResourceClaim) -> ResourceClaim:
+    devices = claim.spec.devices
+    left = tuple(other for other in devices.constraints if other != constraint)
+    return attrs.evolve(claim, spec=attrs.evolve(claim.spec, devices=attrs.evolve(devices, constraints=left)))
+
+
+def _counting(count: int, body: Body) -> Body:
+    return attrs.evolve(body, count=count)
 
 
 def _tolerate(toleration: DeviceToleration, body: Body) -> Body:

@@ -13,6 +13,7 @@ from hypothesis import given
 import dra_alloc as dra
 from bench import workloads
 from dra_alloc.api import Pod, Quantity
+from dra_alloc.sweeps import read_plan, table
 from dra_alloc.testing.scenario import Scenario
 from dra_alloc.testing.strategies import clusters
 
@@ -101,6 +102,41 @@ def test_answers() -> None:
     for other in copies(why):
         assert other == why
         assert other.text() == why.text()
+
+
+def test_answers_about_a_whole_cluster() -> None:
+    """Status and its tables, chosen allocations, remedies, preemption, and the outcomes of sweeps."""
+    demo = dra.load(str(ROOT / "examples" / "demo"))
+    cluster = dra.Cluster.from_objects(demo)
+    allocator = dra.Allocator(cluster)
+    pods = [pod for pod in cluster.pods() if pod.spec.resource_claims]
+    unlucky = [pod for pod in pods if (plan := allocator.allocate_pod(pod)) is None or cluster.commit(plan)]
+    assert unlucky
+    work = workloads.fleet(2)
+    best = dra.Allocator(dra.Cluster.from_objects(work.objects)).allocate(work.claims, node=work.node, prefer="pack")
+    plan = read_plan(ROOT / "examples" / "sweep" / "plan.yaml")
+    outcomes = list(dra.sweep(plan))
+    answers = [
+        demo,
+        best,
+        dra.cluster_status(cluster),
+        *(allocator.whatif(pod) for pod in unlucky),
+        *(allocator.preempt(pod) for pod in unlucky),
+        list(plan),
+        outcomes,
+        table(outcomes),
+    ]
+    for value in answers:
+        for other in copies(value):
+            assert other == value
+            assert type(other) is type(value)
+
+
+def test_what_lives_is_not_copied_by_half() -> None:
+    """A cancellation and an index are one thing for all who hold them."""
+    for value in (dra.Cancel(), dra.RequeueIndex(dra.Cluster())):
+        with pytest.raises(TypeError):
+            pickle.dumps(value)
 
 
 def test_plans_of_pods() -> None:
