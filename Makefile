@@ -46,16 +46,20 @@ OTHERS = $(shell for python in python3.12 python3.13 python3.14 $(wildcard $(HOM
 	$$python -c 'import sys; print("%d.%d" % sys.version_info[:2], sys.executable)' 2>/dev/null; done | sort -u -k1,1 | tr ' ' '=')
 
 smoke: ## build and install the package with every supported Python at hand, and try it from outside
-	@for python in here=$(PYTHON) $(OTHERS); do \
+	@others="$(OTHERS)"; \
+	for python in here=$(PYTHON) $$others; do \
 		echo "Python $${python%%=*}"; \
 		bash .ci/smoke "$${python#*=}" || exit 1; \
-	done
+	done; \
+	[ -n "$$others" ] || echo "no other supported Python is at hand"
 
 pythons: ## the quick tests with every other supported Python at hand, each in an environment of its own
-	@for other in $(OTHERS); do \
+	@others="$(OTHERS)"; \
+	for other in $$others; do \
 		echo "Python $${other%%=*}"; \
 		$(MAKE) --no-print-directory quick VENV=.venv-$${other%%=*} PYTHON=$${other#*=} || exit 1; \
-	done
+	done; \
+	[ -n "$$others" ] || echo "no other supported Python is at hand"
 
 # The extension with sanitizers lives in a copy of the tree, so that it never meets the ordinary one; processes that tests
 # start find it there too. Python itself leaks at exit by design; leaks of the library are looked for by tests that count.

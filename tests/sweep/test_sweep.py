@@ -172,16 +172,33 @@ def test_outcomes_are_the_same_on_dask() -> None:
         ) as local,
         distributed.Client(local) as client,
     ):
+        client.run(_count_loads)
         assert played(client, chunk=3) == EXPECTED
         assert played(client.get_executor(), chunk=7) == EXPECTED
-        loads = client.run(_loaded)
-        assert all(count == 1 for count in loads.values()), "each worker keeps one cluster at a time"
+        loads = client.run(_loads).values()
+        # Which worker plays what is up to Dask: where tasks come slowly, one worker may play all of them.
+        assert max(loads) <= 2, "in each sweep, a worker reads the cluster once"
+        assert sum(loads) >= 2
 
 
-def _loaded() -> int:
+def _count_loads() -> None:
+    """Runs in a worker: from now on, count how often a cluster is read."""
     from dra_alloc.sweeps import workers
 
-    return int(workers._kept is not None)
+    real = workers._Snapshot.load
+
+    def load(snapshot: Any, pickled: bytes | None) -> dra.Cluster:
+        workers._loads += 1
+        return real(snapshot, pickled)
+
+    workers._loads = 0
+    workers._Snapshot.load = load
+
+
+def _loads() -> int:
+    from dra_alloc.sweeps import workers
+
+    return workers._loads
 
 
 def test_each_worker_reads_the_cluster_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
