@@ -19,6 +19,7 @@ from uuid import uuid4
 
 import attrs
 
+from dra_alloc.cel import compile_selector
 from dra_alloc.sweeps.model import Outcome, Scenario
 from dra_alloc.sweeps.playing import Rules, play, warm
 
@@ -102,21 +103,37 @@ def hire(executor: Any, cluster: Cluster, rules: Rules) -> Iterator[Crew]:
         if executor < 1:
             raise ValueError(f"executor: at least one process is needed, not {executor}")
         # Spawned: a fork of a process with threads may hang.
-        with ProcessPoolExecutor(executor, mp_context=get_context("spawn")) as pool, _in_file(cluster, rules) as shot:
-            yield Crew(lambda scenarios: pool.submit(_work, shot, None, scenarios), executor)
+        with (
+            ProcessPoolExecutor(executor, mp_context=get_context("spawn")) as pool,
+            _processes(pool, executor, cluster, rules) as crew,
+        ):
+            yield crew
     elif type(executor) is ThreadPoolExecutor:
         yield _threads(executor, cluster, rules)
     elif _is_dask(executor):
         yield _dask(executor, cluster, rules)
     elif isinstance(executor, Executor):
-        with _in_file(cluster, rules) as shot:
-            size = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
-            yield Crew(lambda scenarios: executor.submit(_work, shot, None, scenarios), size)
+        size = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
+        with _processes(executor, size, cluster, rules) as crew:
+            yield crew
     else:
         raise TypeError(
             "executor is None, a number of processes, a concurrent.futures.Executor or a distributed.Client, "
             f"not {executor!r}"
         )
+
+
+@contextmanager
+def _processes(executor: Executor, size: int, cluster: Cluster, rules: Rules) -> Iterator[Crew]:
+    for _ in range(size):
+        executor.submit(_get_ready)  # the workers start while the cluster is pickled here
+    with _in_file(cluster, rules) as snapshot:
+        yield Crew(lambda scenarios: executor.submit(_work, snapshot, None, scenarios), size)
+
+
+def _get_ready() -> None:
+    """The first task of a worker: the library is imported to run it, and the parser of selectors is built by it."""
+    compile_selector("true")
 
 
 @contextmanager

@@ -222,6 +222,23 @@ class InlineExecutor(Executor):
         return future
 
 
+def test_workers_start_before_the_cluster_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dra_alloc.sweeps import workers
+
+    monkeypatch.setattr(workers.tempfile, "tempdir", str(tmp_path))
+    there: list[int] = []
+
+    class Watching(InlineExecutor):
+        _max_workers = 3
+
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+            there.append(len(list(tmp_path.iterdir())))
+            return super().submit(fn, *args, **kwargs)
+
+    assert played(Watching(), chunk=20) == EXPECTED
+    assert there == [0, 0, 0, 1, 1]
+
+
 def test_results_are_streamed_and_an_endless_sweep_may_be_left() -> None:
     read = []
 
