@@ -70,4 +70,10 @@ def test_stubs_of_classes(name: str) -> None:
     built = getattr(import_module(f"dra_alloc.{module}"), own)
     functions, others = told(CLASSES[name].body)
     functions.pop("__init__", None)
-    assert (functions, others) == present(built, [each for each in vars(built) if not each.startswith("_")])
+    assert (functions, others) == present(built, [each for each in dir(built) if _is_told(built, each)])
+
+
+def _is_told(built: type, name: str) -> bool:
+    """What is public, and not inherited from elsewhere."""
+    owner = next((each for each in built.__mro__ if name in vars(each)), object)
+    return not name.startswith("_") and owner.__module__ == built.__module__
