@@ -26,7 +26,7 @@ def extension(name: str) -> Extension:
 
 setup(
     ext_modules=cythonize(
-        [extension(name) for name in ("_cow", "_make", "_rows", "inventory", "_core")],
+        [extension(name) for name in ("_cow", "_make", "_rows", "_waiting", "inventory", "_core")],
         compiler_directives={
             "language_level": 3,
             "boundscheck": False,

@@ -1,16 +1,36 @@
 # The index of the requeue room, included by `_core.pyx`: who waits for what, by interned keys.
 
-from cpython.unicode cimport PyUnicode_AsUTF8AndSize
+from libc.stdint cimport uint32_t
 
 
-cdef struct Posted:  # from an item to its entry in the list of a key, and back
-    int32_t which  # in a waiter: number of the key; in the list of a key: place of the waiter
-    int32_t at  # in a waiter: position in the list of the key; in the list: position among the keys of the waiter
+cdef enum:
+    NOWHERE = -1
 
 
-cdef struct Waiter:
+cdef struct Cell:
+    uint32_t hash
+    int32_t number  # NOWHERE if nothing is here
+
+
+cdef struct Posting:  # an item or shape under a key; the postings of a key are a list in both directions
+    int32_t key
+    int32_t place  # of the item; ~place of the shape
+    int32_t before
+    int32_t after
+    int32_t next  # of the same item or shape
+
+
+cdef struct Item:
     uint64_t turn  # grows with every addition
-    vector[Posted] keys
+    int32_t posting  # the first under a key of its own
+    int32_t shape
+    int32_t before  # the others of its shape
+    int32_t after
+
+
+cdef struct Shape:
+    int32_t posting
+    int32_t member  # the first item that has it
 
 
 cdef struct Turn:
@@ -22,152 +42,293 @@ cdef inline cbool comes_first(const Turn& one, const Turn& other) noexcept nogil
     return one.turn < other.turn
 
 
-cdef inline string text_of(str key):
-    cdef Py_ssize_t size
-    cdef const char* data = PyUnicode_AsUTF8AndSize(key, &size)
-    return string(data, <size_t>size)
+@cython.final
+cdef class Interned:
+    """Numbers for strings, from 0 on; those of strings that are gone are given again.
+
+    A dict would touch a string for each cell that it looks at, and needs an object for each number. This is a table with
+    open addressing, half of it empty at least.
+    """
+
+    cdef vector[Cell] cells
+    cdef list texts  # by number; None where it is free
+    cdef vector[int32_t] free
+    cdef size_t used
+
+    def __cinit__(self):
+        self.cells.assign(16, Cell(0, NOWHERE))
+        self.texts = []
+        self.used = 0
+
+    cdef size_t _cell(self, str text, uint32_t hashed):
+        """Where a string is, or else would be put."""
+        cdef size_t mask = self.cells.size() - 1
+        cdef size_t i = hashed & mask
+        while self.cells[i].number != NOWHERE:
+            if self.cells[i].hash == hashed and <str>self.texts[self.cells[i].number] == text:
+                break
+            i = (i + 1) & mask
+        return i
+
+    cdef int32_t find(self, str text):
+        """The number of a string, or NOWHERE."""
+        return self.cells[self._cell(text, <uint32_t>hash(text))].number
+
+    cdef int32_t add(self, str text, bint* new):
+        """The number of a string, and whether it has been given it just now."""
+        cdef uint32_t hashed = <uint32_t>hash(text)
+        cdef size_t i = self._cell(text, hashed)
+        cdef int32_t number = self.cells[i].number
+        new[0] = number == NOWHERE
+        if number != NOWHERE:
+            return number
+        if self.free.empty():
+            number = <int32_t>len(self.texts)
+            self.texts.append(text)
+        else:
+            number = self.free.back()
+            self.free.pop_back()
+            self.texts[number] = text
+        self.cells[i] = Cell(hashed, number)
+        self.used += 1
+        if 2 * self.used > self.cells.size():
+            self._grow()
+        return number
+
+    cdef void drop(self, int32_t number):
+        """Forget a string. Those behind it move up, so that no search ends too early."""
+        cdef str text = self.texts[number]
+        cdef size_t mask = self.cells.size() - 1
+        cdef size_t gap = self._cell(text, <uint32_t>hash(text))
+        cdef size_t i = gap
+        while True:
+            i = (i + 1) & mask
+            if self.cells[i].number == NOWHERE:
+                break
+            if ((i - self.cells[i].hash) & mask) >= ((i - gap) & mask):  # it is as far from where it belongs
+                self.cells[gap] = self.cells[i]
+                gap = i
+        self.cells[gap].number = NOWHERE
+        self.texts[number] = None
+        self.free.push_back(number)
+        self.used -= 1
+
+    cdef void _grow(self):
+        cdef vector[Cell] cells
+        cdef size_t mask = 2 * self.cells.size() - 1
+        cdef size_t i, k
+        cells.assign(mask + 1, Cell(0, NOWHERE))
+        for k in range(self.cells.size()):
+            if self.cells[k].number != NOWHERE:
+                i = self.cells[k].hash & mask
+                while cells[i].number != NOWHERE:
+                    i = (i + 1) & mask
+                cells[i] = self.cells[k]
+        self.cells.swap(cells)
 
 
 @cython.final
 cdef class Postings:
     """Items under names, each posted under any number of keys; found by key in the order in which they were added.
 
-    Keys are interned: an item has a list of numbers, a key a list of places, and each entry knows its counterpart. So
-    finding costs time for what is found, putting and removing for the keys of the item, however many others there are.
-    Callers lock; nothing here does.
+    An item has keys of its own, and keys that it shares with others. These are the *shape* of the item: the shape is
+    posted once under each of them, whatever the number of its items, and is gone with the last of these.
+
+    All lists go through a few arrays, so that nothing is allocated for a single item. Finding costs time for what is
+    found, putting and removing for the own keys of the item, however many others there are. Callers lock; nothing here
+    does.
     """
 
-    cdef dict _places  # by name: place of the item
-    cdef list _items
-    cdef vector[Waiter] _waiters  # by place
-    cdef vector[int32_t] _free_places
-    cdef unordered_map[string, int32_t] _numbers
-    cdef vector[const string*] _texts  # by number: the key, where the map has it; maps do not move what they hold
-    cdef vector[vector[Posted]] _lists  # by number
-    cdef vector[int32_t] _free_numbers
+    cdef Interned _names  # the number of a name is the place of its item
+    cdef list _objects  # by place: the item
+    cdef vector[Item] _items  # by place
+    cdef dict _places  # by shared keys: place of the shape
+    cdef list _shared  # by place of the shape: its keys
+    cdef vector[Shape] _shapes  # by place
+    cdef vector[int32_t] _free_shapes
+    cdef Interned _keys
+    cdef vector[int32_t] _lists  # by number of the key: the first posting
+    cdef vector[Posting] _postings
+    cdef vector[int32_t] _free_postings
     cdef uint64_t _turn
 
     def __cinit__(self):
+        self._names = Interned()
+        self._objects = []
         self._places = {}
-        self._items = []
+        self._shared = []
+        self._keys = Interned()
         self._turn = 0
 
     def __len__(self):
-        return len(self._places)
+        return self._names.used
 
-    def __contains__(self, name):
-        return name in self._places
+    def __contains__(self, str name):
+        return self._names.find(name) != NOWHERE
 
     def names(self):
         """All names in order of addition."""
-        return list(self._places)
-
-    def get(self, name):
-        """The item of a name, or None."""
-        place = self._places.get(name)
-        return None if place is None else self._items[place]
-
-    def put(self, str name, item, list keys):
-        """Post an item under keys (strings, each once). One of the same name is replaced and keeps its turn."""
+        cdef vector[Turn] turns
+        cdef Turn turn
         cdef int32_t place
-        cdef Waiter* waiter
-        cdef Posted entry, counterpart
-        cdef vector[Posted]* posted
-        cdef str key
-        found = self._places.get(name)
-        if found is not None:
-            place = found
-            self._withdraw(place)
-            self._items[place] = item
-        else:
-            if self._free_places.empty():
-                place = <int32_t>len(self._items)
-                self._items.append(item)
-                self._waiters.resize(<size_t>place + 1)
-            else:
-                place = self._free_places.back()
-                self._free_places.pop_back()
-                self._items[place] = item
-            self._places[name] = place
-            self._waiters[place].turn = self._turn
-            self._turn += 1
-        waiter = &self._waiters[place]
-        waiter.keys.reserve(len(keys))
-        for key in keys:
-            entry.which = self._number(key)
-            posted = &self._lists[entry.which]
-            entry.at = <int32_t>posted.size()
-            counterpart.which = place
-            counterpart.at = <int32_t>waiter.keys.size()
-            waiter.keys.push_back(entry)
-            posted.push_back(counterpart)
+        for place in range(<int32_t>self._items.size()):
+            if self._names.texts[place] is not None:
+                turns.push_back(Turn(self._items[place].turn, place))
+        sort(turns.begin(), turns.end(), comes_first)
+        return [self._names.texts[turn.place] for turn in turns]
 
-    def remove(self, name):
+    def get(self, str name):
+        """The item of a name, or None."""
+        cdef int32_t place = self._names.find(name)
+        return None if place == NOWHERE else self._objects[place]
+
+    def put(self, str name, item, list own, tuple shared):
+        """Post an item under keys (strings, each once). One of the same name is replaced and keeps its turn."""
+        cdef bint new
+        cdef int32_t place = self._names.add(name, &new)
+        cdef str key
+        if not new:
+            self._objects[place] = item
+            self._withdraw(self._items[place].posting)
+            self._items[place].posting = NOWHERE
+            if self._shared[self._items[place].shape] != shared:
+                self._leave(place)
+                self._join(place, shared)
+        else:
+            if place == <int32_t>self._items.size():
+                self._objects.append(item)
+                self._items.resize(<size_t>place + 1)
+            else:
+                self._objects[place] = item
+            self._items[place] = Item(self._turn, NOWHERE, NOWHERE, NOWHERE, NOWHERE)
+            self._turn += 1
+            self._join(place, shared)
+        for key in own:
+            self._items[place].posting = self._post(place, key, self._items[place].posting)
+
+    def remove(self, str name):
         """Take an item out. Returns whether it was there."""
-        place = self._places.pop(name, None)
-        if place is None:
+        cdef int32_t place = self._names.find(name)
+        if place == NOWHERE:
             return False
-        self._withdraw(place)
-        self._waiters[<int32_t>place].keys.shrink_to_fit()
-        self._items[place] = None
-        self._free_places.push_back(place)
+        self._withdraw(self._items[place].posting)
+        self._leave(place)
+        self._objects[place] = None
+        self._names.drop(place)
         return True
 
     def has(self, str key):
         """Whether any item is posted under a key."""
-        return self._numbers.count(text_of(key)) > 0
+        return self._keys.find(key) != NOWHERE
 
     def find(self, keys):
         """The items under any of the keys, each once, in order of addition."""
         cdef vector[Turn] turns
-        cdef unordered_map[string, int32_t].iterator found
-        cdef Turn turn
-        cdef Posted entry
+        cdef int32_t number, posting, place
         cdef size_t i
         for key in keys:
-            found = self._numbers.find(text_of(key))
-            if found == self._numbers.end():
+            number = self._keys.find(key)
+            if number == NOWHERE:
                 continue
-            for entry in self._lists[cython.operator.dereference(found).second]:
-                turn.place = entry.which
-                turn.turn = self._waiters[turn.place].turn
-                turns.push_back(turn)
+            posting = self._lists[number]
+            while posting != NOWHERE:
+                place = self._postings[posting].place
+                if place >= 0:
+                    turns.push_back(Turn(self._items[place].turn, place))
+                else:
+                    place = self._shapes[~place].member
+                    while place != NOWHERE:
+                        turns.push_back(Turn(self._items[place].turn, place))
+                        place = self._items[place].after
+                posting = self._postings[posting].after
         if turns.size() == 1:
-            return [self._items[turns[0].place]]
+            return [self._objects[turns[0].place]]
         sort(turns.begin(), turns.end(), comes_first)
         cdef list out = []
         for i in range(turns.size()):
             if i == 0 or turns[i].place != turns[i - 1].place:
-                out.append(self._items[turns[i].place])
+                out.append(self._objects[turns[i].place])
         return out
 
-    cdef int32_t _number(self, str text):
-        cdef string key = text_of(text)
-        cdef unordered_map[string, int32_t].iterator found = self._numbers.find(key)
-        cdef int32_t number
-        if found != self._numbers.end():
-            return cython.operator.dereference(found).second
-        if self._free_numbers.empty():
-            number = <int32_t>self._lists.size()
-            self._lists.resize(<size_t>number + 1)
-            self._texts.push_back(NULL)
-        else:
-            number = self._free_numbers.back()
-            self._free_numbers.pop_back()
-        found = self._numbers.insert(pair[string, int32_t](move(key), number)).first
-        self._texts[number] = &cython.operator.dereference(found).first
-        return number
+    # Shapes
 
-    cdef void _withdraw(self, int32_t place):
-        """Take a place out of the lists of its keys. A key with an empty list is forgotten."""
-        cdef Posted entry, last
-        for entry in self._waiters[place].keys:
-            last = self._lists[entry.which].back()
-            self._lists[entry.which][entry.at] = last
-            self._waiters[last.which].keys[last.at].at = entry.at
-            self._lists[entry.which].pop_back()
-            if self._lists[entry.which].empty():
-                self._lists[entry.which].shrink_to_fit()
-                self._numbers.erase(self._numbers.find(cython.operator.dereference(self._texts[entry.which])))
-                self._free_numbers.push_back(entry.which)
-        self._waiters[place].keys.clear()
+    cdef void _join(self, int32_t place, tuple shared):
+        found = self._places.get(shared)
+        cdef int32_t shape = self._new_shape(shared) if found is None else found
+        cdef int32_t first = self._shapes[shape].member
+        self._items[place].shape = shape
+        self._items[place].before = NOWHERE
+        self._items[place].after = first
+        if first != NOWHERE:
+            self._items[first].before = place
+        self._shapes[shape].member = place
+
+    cdef int32_t _new_shape(self, tuple shared):
+        cdef int32_t shape
+        cdef str key
+        if self._free_shapes.empty():
+            shape = <int32_t>self._shapes.size()
+            self._shapes.push_back(Shape(NOWHERE, NOWHERE))
+            self._shared.append(shared)
+        else:
+            shape = self._free_shapes.back()
+            self._free_shapes.pop_back()
+            self._shapes[shape] = Shape(NOWHERE, NOWHERE)
+            self._shared[shape] = shared
+        self._places[shared] = shape
+        for key in shared:
+            self._shapes[shape].posting = self._post(~shape, key, self._shapes[shape].posting)
+        return shape
+
+    cdef void _leave(self, int32_t place):
+        """Take an item out of its shape. A shape without items is forgotten."""
+        cdef Item item = self._items[place]
+        if item.after != NOWHERE:
+            self._items[item.after].before = item.before
+        if item.before != NOWHERE:
+            self._items[item.before].after = item.after
+            return
+        self._shapes[item.shape].member = item.after
+        if item.after == NOWHERE:
+            self._withdraw(self._shapes[item.shape].posting)
+            del self._places[self._shared[item.shape]]
+            self._shared[item.shape] = None
+            self._free_shapes.push_back(item.shape)
+
+    # Keys
+
+    cdef int32_t _post(self, int32_t place, str key, int32_t next):
+        """Put an item, or a shape, under a key, in front of the others there."""
+        cdef bint new
+        cdef int32_t number = self._keys.add(key, &new)
+        cdef int32_t posting, after
+        if number == <int32_t>self._lists.size():
+            self._lists.push_back(NOWHERE)
+        if self._free_postings.empty():
+            posting = <int32_t>self._postings.size()
+            self._postings.resize(<size_t>posting + 1)
+        else:
+            posting = self._free_postings.back()
+            self._free_postings.pop_back()
+        after = self._lists[number]
+        if after != NOWHERE:
+            self._postings[after].before = posting
+        self._postings[posting] = Posting(number, place, NOWHERE, after, next)
+        self._lists[number] = posting
+        return posting
+
+    cdef void _withdraw(self, int32_t posting):
+        """Take all postings of an item or shape out of the lists. A key with an empty list is forgotten."""
+        cdef Posting gone
+        while posting != NOWHERE:
+            gone = self._postings[posting]
+            self._free_postings.push_back(posting)
+            if gone.after != NOWHERE:
+                self._postings[gone.after].before = gone.before
+            if gone.before != NOWHERE:
+                self._postings[gone.before].after = gone.after
+            else:
+                self._lists[gone.key] = gone.after
+                if gone.after == NOWHERE:
+                    self._keys.drop(gone.key)
+            posting = gone.next

@@ -80,12 +80,15 @@ def compare_pools(
     if old is None and new is None:
         return
     eased = _eased(old, new, holdings)
-    rows_before = _rows_by_name(helped.judge, old, new)
-    rows_after = _rows_by_name(helped.judge, new, old)
-    for name in {**rows_before, **rows_after}:
-        row_before, row_after = rows_before.get(name), rows_after.get(name)
-        if row_before is not None or row_after is not None:
-            _compare_devices(helped, old, row_before, new, row_after, name, holdings)
+    if old is None or new is None:
+        found = old if new is None else new
+        names = [] if found is None else list(found.index)
+    else:
+        names = _different(old, new)
+    rows_before = _rows_by_name(helped.judge, old, names)
+    rows_after = _rows_by_name(helped.judge, new, names)
+    for name in names:
+        _compare_devices(helped, old, rows_before.get(name), new, rows_after.get(name), name, holdings)
     if new is not None and eased:
         for number, device in enumerate(new.devices):
             if not eased.isdisjoint(_sets(device)) and not _held_whole(holdings, device.name):
@@ -96,33 +99,32 @@ def _sound(table: PoolTable | None) -> PoolTable | None:
     return None if table is None or table.fault else table
 
 
-def _rows_by_name(judge: Judge, table: PoolTable | None, other: PoolTable | None) -> dict[str, Row]:
-    """The rows of the devices of a pool that the other state of the pool does not have just so."""
+def _rows_by_name(judge: Judge, table: PoolTable | None, names: Iterable[str]) -> dict[str, Row]:
+    """The rows of those of some devices that a pool has."""
     if table is None:
         return {}
-    numbers = [*range(len(table.devices))] if other is None else _different(table, other)
-    rows = judge.rows(
-        table.key[0], [table.devices[number] for number in numbers], [table.taints[number] for number in numbers]
-    )
-    return {table.devices[number].name: row for number, row in zip(numbers, rows, strict=True)}
+    numbers = [number for number in map(table.index.get, names) if number is not None]
+    devices = [table.devices[number] for number in numbers]
+    rows = judge.rows(table.key[0], devices, [table.taints[number] for number in numbers])
+    return {device.name: row for device, row in zip(devices, rows, strict=True)}
 
 
-def _different(table: PoolTable, other: PoolTable) -> list[int]:
-    """Numbers of the devices of a pool that another state of it does not have, or has changed or elsewhere."""
-    places = [_place_of(item.spec) for item in table.slices]
-    others = [_place_of(item.spec) for item in other.slices]
-    stay = len(places) == 1 and places == others  # most pools are one slice, which stays where it is
-    twins, twin_taints, twin_of = other.devices, other.taints, other.index.get
+def _different(old: PoolTable, new: PoolTable) -> list[str]:
+    """Names of the devices that only one state of a pool has, or that are not the same in both, or elsewhere."""
+    before, after = _reach(old), _reach(new)
+    stay = len(before) == 1 and before == after  # most pools are one slice, which stays where it is
+    devices, taints, place_of = old.devices, old.taints, old.index.get
     found = []
-    for number, (device, taints) in enumerate(zip(table.devices, table.taints, strict=True)):
-        twin = twin_of(device.name)
+    for number, device in enumerate(new.devices):
+        place = place_of(device.name)
         if (
-            twin is None
-            or (twins[twin] is not device and twins[twin] != device)
-            or (twin_taints[twin] is not taints and twin_taints[twin] != taints)
-            or not (stay or others[other.slice_of[twin]] == places[table.slice_of[number]])
+            place is None
+            or (devices[place] is not device and devices[place] != device)
+            or (taints[place] is not new.taints[number] and taints[place] != new.taints[number])
+            or not (stay or before[old.slice_of[place]] == after[new.slice_of[number]])
         ):
-            found.append(number)
+            found.append(device.name)
+    found += [name for name in old.index if name not in new.index]
     return found
 
 

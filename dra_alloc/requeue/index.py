@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dra_alloc._collector import paused_collector
 from dra_alloc._core import Postings
+from dra_alloc._waiting import CLAIM_NAME, Waiting, claim_owner
 from dra_alloc.api import (
     DeviceClass,
     DeviceTaintRule,
@@ -32,7 +33,7 @@ from dra_alloc.nodeselection import selector_admits
 from dra_alloc.requeue.changes import Helped, compare_pools, compare_views, freed, offered, taken
 from dra_alloc.requeue.demands import CHOOSY, FAILED, PLACELESS, Demands, Overlay, allocated, chosen
 from dra_alloc.requeue.judge import Judge
-from dra_alloc.requeue.waiting import CLAIM_NAME, Waiting, claim_owner
+from dra_alloc.requeue.reasons import is_error, requests_blocking
 
 if TYPE_CHECKING:
     from dra_alloc.cluster import Cluster
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RequeueIndex"]
 
-#: Wants that are kept, besides some for each pod, before those that nobody has any more are dropped.
-_MANY_WANTS = 4096
+#: What is remembered of demands, besides some for each pod, before that which no pod has any more is dropped.
+_MANY = 4096
 
 _ADMIN_LABEL = "resource.kubernetes.io/admin-access"
 
@@ -63,6 +64,7 @@ class RequeueIndex:
         self._features = features
         self._postings = Postings()
         self._demands = Demands(cluster)
+        self._limit = _MANY
         self._judges: dict[Features, Judge] = {}
         self._due: dict[str, None] = {}
         self._lock = threading.RLock()
@@ -82,9 +84,12 @@ class RequeueIndex:
 
         Raises DraError for what is no pod, TypeError for another reason.
         """
-        model = self._pod(pod)
+        waiting = Waiting(pod if type(pod) is Pod else self._pod(pod))
+        if reason is not None:
+            waiting.failed = is_error(reason)
+            waiting.blocking = requests_blocking(reason, len(self.cluster.node_names()))
         with self._lock:
-            self._put(Waiting(model, reason, 0 if reason is None else len(self.cluster.node_names())))
+            self._put(waiting)
 
     def add_all(self, pods: Iterable[Any]) -> None:
         """Take in many pods at once, such as all that are pending when a scheduler starts: as `add` for each, faster.
@@ -92,10 +97,14 @@ class RequeueIndex:
         Raises DraError for what is no pod; then none of them has been added.
         """
         with paused_collector():
-            models = [self._pod(pod) for pod in pods]
+            waiting = [Waiting(pod if type(pod) is Pod else self._pod(pod)) for pod in pods]
             with self._lock:
-                for model in models:
-                    self._put(Waiting(model, None, 0))
+                self._review()
+                put, keys = self._postings.put, self._demands.keys
+                for each in waiting:
+                    own, shared = keys(each)
+                    put(each.key, each, own, shared)
+                self._learn()
 
     def remove(self, pod: Any) -> None:
         """Take a pod (or its key) out, since it was placed, or is gone. Raises KeyError if it is not in the index."""
@@ -155,19 +164,28 @@ class RequeueIndex:
     # Inside
 
     def _put(self, pod: Waiting) -> None:
-        if len(self._demands.wants) > _MANY_WANTS + 8 * len(self._postings):
-            self._begin_anew()
-        self._postings.put(pod.key, pod, self._demands.keys(pod))
+        if len(self._demands) > self._limit:
+            self._review()
+        own, shared = self._demands.keys(pod)
+        self._postings.put(pod.key, pod, own, shared)
+        if self._judges:
+            self._learn()
+
+    def _learn(self) -> None:
+        """Let selectors be compiled with the pods that bring them, not with the next event."""
         for judge in self._judges.values():
             judge.learn()
 
-    def _begin_anew(self) -> None:
-        """Most wants are those of pods that are gone: keep only the others."""
-        self._demands = Demands(self.cluster)
-        self._judges = {}
-        for key in self._postings.names():
-            pod: Waiting = self._postings.get(key)
-            self._postings.put(key, pod, self._demands.keys(pod))
+    def _review(self) -> None:
+        """Where most of what is remembered may be about pods that are gone, keep the rest."""
+        if len(self._demands) > _MANY + 2 * len(self._postings):
+            self._demands = Demands(self.cluster)
+            self._judges = {}
+            for key in self._postings.names():
+                pod: Waiting = self._postings.get(key)
+                own, shared = self._demands.keys(pod)
+                self._postings.put(key, pod, own, shared)
+        self._limit = max(_MANY, 2 * len(self._demands))
 
     def _pod(self, pod: Any) -> Pod:
         if isinstance(pod, Pod):
@@ -186,7 +204,7 @@ class RequeueIndex:
         return decoded
 
     def _key(self, pod: Any) -> str:
-        return pod if isinstance(pod, str) else self._pod(pod).metadata.key
+        return str(pod) if isinstance(pod, str) else self._pod(pod).metadata.key
 
     def _each_judge(self) -> list[tuple[Judge, Inventory]]:
         """A judge for each set of features that matters, with the pools as these features see them."""
@@ -277,7 +295,7 @@ class RequeueIndex:
         if pod.spec.node_name:
             self._postings.remove(key)  # it has been placed
             return []
-        fresh = Waiting(pod, None, 0)
+        fresh = Waiting(pod)
         if fresh.is_same(known) and (event.old is None or event.old.spec == pod.spec):
             return []
         self._put(fresh)
@@ -287,7 +305,7 @@ class RequeueIndex:
         """A pod has ended: claims that were reserved for it alone, and what it used of its node, are to be had."""
         gone: dict[PoolKey, list[str]] = {}
         keys: set[str] = set()
-        for _, name, _ in Waiting(pod, None, 0).claims:
+        for _, name, _ in Waiting(pod).claims:
             claim: ResourceClaim | None = self.cluster.get("ResourceClaim", name) if name else None
             if claim is not None and _reserved_for_alone(claim, pod):
                 keys.update(_claim_keys(claim))
@@ -509,7 +527,7 @@ _HANDLERS: dict[type, Callable[[RequeueIndex, Event], list[Waiting]]] = {
 def _claim_keys(claim: ResourceClaim) -> list[str]:
     """Keys of the pods that may refer to a claim."""
     namespace = claim.metadata.namespace or "default"
-    keys = [f"claim {namespace}/{claim.metadata.name}"]
+    keys = [f"{namespace}/{claim.metadata.name}"]
     owner = claim_owner(claim) if claim.metadata.owner_references else None
     if owner is not None:
         keys.append(f"{'group' if owner[0] == 'PodGroup' else 'owner'} {namespace}/{owner[1]}")

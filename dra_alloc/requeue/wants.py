@@ -19,7 +19,7 @@ __all__ = ["Buckets", "Want", "Wants", "is_want"]
 _PREFIX = "want "
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)  # frozen takes longer to make
 class Want:
     """What a (sub)request demands of each single device.
 
@@ -65,11 +65,12 @@ class Wants:
 
     def of(self, device_class: DeviceClass, body: ExactDeviceRequest | DeviceSubRequest) -> Want:
         """The want of a request or alternative."""
+        derived = body.derived_attributes
         return self._want(
             (*_expressions(device_class.spec.selectors), *_expressions(body.selectors)),
             body.tolerations,
             tuple([(name, amount.nano) for name, amount in body.capacity.requests.items()]) if body.capacity else (),
-            tuple([each.expression for each in body.derived_attributes]),
+            tuple([each.expression for each in derived]) if derived else (),
             body.allocation_mode == "All",
             getattr(body, "admin_access", None) is True,
         )

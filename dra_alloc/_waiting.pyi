@@ -1,0 +1,49 @@
+"""Types of the loops over pending pods in C; what everything means is told in `_waiting.pyx`."""
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias, final
+
+from dra_alloc.api import Pod, ResourceClaim, ResourceClaimTemplate
+from dra_alloc.requeue.reasons import Blocking
+
+CLAIM_NAME: str
+
+#: What a claim of a pod comes from.
+Source: TypeAlias = ResourceClaim | ResourceClaimTemplate
+
+class _Overlay(Protocol):
+    @property
+    def key(self) -> str: ...
+    @property
+    def claim(self) -> ResourceClaim | None: ...
+
+@final
+class Waiting:
+    key: str
+    namespace: str
+    uid: str
+    group: str
+    resources: tuple[str, ...]
+    choosy: bool
+    failed: bool
+    blocking: Blocking | None
+
+    def __init__(self, pod: Pod) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def claims(self) -> list[tuple[str, str, str]]: ...
+    @property
+    def templates(self) -> list[str]: ...
+    def is_same(self, other: Waiting) -> bool: ...
+    def owns(self, claim: ResourceClaim) -> bool: ...
+    def made_for(self, claim: ResourceClaim, entry: str) -> bool: ...
+
+def claim_owner(claim: ResourceClaim) -> tuple[str, str, str] | None: ...
+
+class PodReader:
+    def __init__(self, get: Callable[[str, str], Any]) -> None: ...
+    def __len__(self) -> int: ...
+    def forget(self) -> None: ...
+    def keys(self, pod: Waiting) -> tuple[list[str], tuple[str, ...]]: ...
+    def resolve(self, pod: Waiting, overlay: _Overlay | None = None) -> list[Source] | None: ...
