@@ -166,6 +166,10 @@ cdef class Postings:
     def __contains__(self, str name):
         return self._names.find(name) != NOWHERE
 
+    def shapes(self):
+        """How many shapes the items have."""
+        return len(self._places)
+
     def names(self):
         """All names in order of addition."""
         cdef vector[Turn] turns

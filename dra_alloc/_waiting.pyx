@@ -1,4 +1,3 @@
-# cython: language_level=3
 """The inner loops over pending pods: what of a pod decides about waking it, and what its claims demand."""
 
 cimport cython
@@ -6,7 +5,23 @@ from cpython.ref cimport PyObject
 
 from sys import intern
 
-from dra_alloc.api import ResourceClaim
+from dra_alloc._fields cimport Field, field_of, read
+
+from dra_alloc.api import (
+    Container,
+    CELDeviceSelector,
+    DeviceClaim,
+    DeviceRequest,
+    DeviceSelector,
+    ExactDeviceRequest,
+    ObjectMeta,
+    Pod,
+    PodResourceClaim,
+    PodSpec,
+    ResourceClaim,
+    ResourceClaimSpec,
+    ResourceRequirements,
+)
 
 #: The annotation of a claim made from a template that says which claim of the pod it is.
 CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
@@ -16,6 +31,42 @@ cdef extern from "Python.h":
 
 cdef str _GROUP_API = "scheduling.k8s.io"
 cdef object _Claim = ResourceClaim
+
+cdef Field POD_METADATA = field_of(Pod, "metadata")
+cdef Field POD_SPEC = field_of(Pod, "spec")
+cdef Field POD_STATUS = field_of(Pod, "status")
+cdef Field NAME = field_of(ObjectMeta, "name")
+cdef Field NAMESPACE = field_of(ObjectMeta, "namespace")
+cdef Field DELETION = field_of(ObjectMeta, "deletion_timestamp")
+cdef Field RESOURCE_CLAIMS = field_of(PodSpec, "resource_claims")
+cdef Field SCHEDULING_GROUP = field_of(PodSpec, "scheduling_group")
+cdef Field NODE_SELECTOR = field_of(PodSpec, "node_selector")
+cdef Field AFFINITY = field_of(PodSpec, "affinity")
+cdef Field CONTAINERS = field_of(PodSpec, "containers")
+cdef Field INIT_CONTAINERS = field_of(PodSpec, "init_containers")
+cdef Field CONTAINER_RESOURCES = field_of(Container, "resources")
+cdef Field REQUESTS = field_of(ResourceRequirements, "requests")
+cdef Field LIMITS = field_of(ResourceRequirements, "limits")
+cdef Field ENTRY_NAME = field_of(PodResourceClaim, "name")
+cdef Field ENTRY_CLAIM = field_of(PodResourceClaim, "resource_claim_name")
+cdef Field ENTRY_TEMPLATE = field_of(PodResourceClaim, "resource_claim_template_name")
+cdef Field CLAIM_METADATA = field_of(ResourceClaim, "metadata")
+cdef Field CLAIM_SPEC = field_of(ResourceClaim, "spec")
+cdef Field CLAIM_STATUS = field_of(ResourceClaim, "status")
+cdef Field DEVICES = field_of(ResourceClaimSpec, "devices")
+cdef Field DEVICE_REQUESTS = field_of(DeviceClaim, "requests")
+cdef Field REQUEST_NAME = field_of(DeviceRequest, "name")
+cdef Field EXACTLY = field_of(DeviceRequest, "exactly")
+cdef Field FIRST_AVAILABLE = field_of(DeviceRequest, "first_available")
+cdef Field CLASS_NAME = field_of(ExactDeviceRequest, "device_class_name")
+cdef Field MODE = field_of(ExactDeviceRequest, "allocation_mode")
+cdef Field ADMIN_ACCESS = field_of(ExactDeviceRequest, "admin_access")
+cdef Field TOLERATIONS = field_of(ExactDeviceRequest, "tolerations")
+cdef Field DERIVED = field_of(ExactDeviceRequest, "derived_attributes")
+cdef Field CAPACITY = field_of(ExactDeviceRequest, "capacity")
+cdef Field SELECTORS = field_of(ExactDeviceRequest, "selectors")
+cdef Field CEL = field_of(DeviceSelector, "cel")
+cdef Field EXPRESSION = field_of(CELDeviceSelector, "expression")
 
 
 @cython.final
@@ -41,13 +92,13 @@ cdef class Waiting:
     cdef tuple _claims  # of each claim three entries: see `claims`
 
     def __init__(self, pod):
-        metadata, spec, status = pod.metadata, pod.spec, pod.status
+        metadata, spec, status = read(&POD_METADATA, pod), read(&POD_SPEC, pod), read(&POD_STATUS, pod)
         cdef list claims = []
         cdef dict made = None
         cdef bint for_pod
         cdef str key
-        namespace = metadata.namespace
-        self.key = f"{namespace}/{metadata.name}" if namespace else str(metadata.name)
+        namespace, own_name = read(&NAMESPACE, metadata), read(&NAME, metadata)
+        self.key = f"{namespace}/{own_name}" if namespace else str(own_name)
         # One object for all pods of a namespace, of a template and so on: 100,000 of them add up.
         self.namespace = intern(namespace or "default")
         special = None
@@ -56,17 +107,17 @@ cdef class Waiting:
             if status.resource_claim_statuses:
                 made = {each.name: each.resource_claim_name for each in status.resource_claim_statuses}
         for_pod = special is not None
-        for entry in spec.resource_claims:
-            name = entry.resource_claim_name
+        for entry in read(&RESOURCE_CLAIMS, spec):
+            entry_name, name = read(&ENTRY_NAME, entry), read(&ENTRY_CLAIM, entry)
             template = ""
             if not name:
-                name = "" if made is None else made.get(entry.name, "")
+                name = "" if made is None else made.get(entry_name, "")
                 if name is None:  # the controller has noted that no claim is needed
                     continue
-                template = intern(entry.resource_claim_template_name or "")
+                template = intern(read(&ENTRY_TEMPLATE, entry) or "")
                 for_pod = for_pod or bool(template)
             key = f"{self.namespace}/{name}" if name else ""
-            claims.append(intern(entry.name))
+            claims.append(intern(entry_name))
             claims.append(key)
             claims.append(template)
         if special is not None:
@@ -76,10 +127,10 @@ cdef class Waiting:
             PyObject_GC_UnTrack(<PyObject*>self._claims)  # as the collector would, having looked at it
         # Who owns a claim matters to claims that were made for the pod.
         self.uid = (metadata.uid or "") if for_pod else ""
-        scheduling = spec.scheduling_group
+        scheduling = read(&SCHEDULING_GROUP, spec)
         self.group = "" if scheduling is None else scheduling.pod_group_name or ""
         self.resources = _extended_resources(pod, spec) if special is None else ()
-        self.choosy = bool(spec.node_selector) or spec.affinity is not None
+        self.choosy = bool(read(&NODE_SELECTOR, spec)) or read(&AFFINITY, spec) is not None
         self.failed = False
         self.blocking = None
 
@@ -137,10 +188,10 @@ cpdef claim_owner(claim):
 
 
 cdef tuple _extended_resources(pod, spec):
-    for containers in (spec.containers, spec.init_containers):
+    for containers in (read(&CONTAINERS, spec), read(&INIT_CONTAINERS, spec)):
         for container in containers:
-            resources = container.resources
-            for names in (resources.requests, resources.limits):
+            resources = read(&CONTAINER_RESOURCES, container)
+            for names in (read(&REQUESTS, resources), read(&LIMITS, resources)):
                 for name in names:
                     if "/" in name:
                         from dra_alloc.features.extended import totals
@@ -232,15 +283,15 @@ cdef class PodReader:
                 source = self._get("ResourceClaim", name)
             if source is not None and (template or not entry) and not pod.owns(source):
                 return None
-        if source is None or source.metadata.deletion_timestamp is not None:
+        if source is None or read(&DELETION, read(&CLAIM_METADATA, source)) is not None:
             return None
         return source
 
     cdef object _part(self, source):
         """What a claim or template demands; for an allocated claim the key of its place, or None."""
-        spec = source.spec
+        spec = read(&CLAIM_SPEC, source)
         if isinstance(source, _Claim):
-            status = source.status
+            status = read(&CLAIM_STATUS, source)
             if status is not None:
                 allocation = status.allocation
                 if allocation is not None:
@@ -259,7 +310,7 @@ cdef tuple form_of(spec):
 
     It is made for every pod, so that the claims of most are no more than two tuples.
     """
-    requests = spec.devices.requests
+    requests = read(&DEVICE_REQUESTS, read(&DEVICES, spec))
     if len(requests) == 1:
         return _form_of_request(requests[0])
     return tuple([_form_of_request(request) for request in requests])
@@ -267,33 +318,32 @@ cdef tuple form_of(spec):
 
 cdef tuple _form_of_request(request):
     """The name of a request, and what its alternatives ask for."""
-    exactly = request.exactly
-    if request.first_available:
-        return (request.name, *[_form_of_body(body, None) for body in request.first_available])
+    name, exactly, first_available = read(&REQUEST_NAME, request), read(&EXACTLY, request), read(&FIRST_AVAILABLE, request)
+    if first_available:
+        return (name, *[_form_of_body(body, None) for body in first_available])
     if exactly is None:
-        return (request.name,)
-    return request.name, _form_of_body(exactly, exactly.admin_access)
+        return (name,)
+    return name, _form_of_body(exactly, read(&ADMIN_ACCESS, exactly))
 
 
 cdef tuple _form_of_body(body, admin):
-    capacity = body.capacity
-    selectors = body.selectors
+    capacity, selectors = read(&CAPACITY, body), read(&SELECTORS, body)
     cdef object expressions
     if len(selectors) == 1:
         expressions = _expression(selectors[0])
     else:
         expressions = tuple([_expression(selector) for selector in selectors])
     return (
-        body.device_class_name,
-        body.allocation_mode,
+        read(&CLASS_NAME, body),
+        read(&MODE, body),
         admin,
-        body.tolerations,
-        body.derived_attributes,
+        read(&TOLERATIONS, body),
+        read(&DERIVED, body),
         None if capacity is None else tuple(capacity.requests.items()),
         expressions,
     )
 
 
 cdef object _expression(selector):
-    cel = selector.cel
-    return None if cel is None else cel.expression
+    cel = read(&CEL, selector)
+    return None if cel is None else read(&EXPRESSION, cel)

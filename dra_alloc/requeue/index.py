@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RequeueIndex"]
 
-#: What is remembered of demands, besides some for each pod, before that which no pod has any more is dropped.
+#: How much is remembered, besides some for each shape and pod, before what no pod has any more is dropped.
 _MANY = 4096
 
 _ADMIN_LABEL = "resource.kubernetes.io/admin-access"
@@ -178,7 +178,7 @@ class RequeueIndex:
 
     def _review(self) -> None:
         """Where most of what is remembered may be about pods that are gone, keep the rest."""
-        if len(self._demands) > _MANY + 2 * len(self._postings):
+        if len(self._demands) > _MANY + 3 * self._postings.shapes() + len(self._postings) // 8:
             self._demands = Demands(self.cluster)
             self._judges = {}
             for key in self._postings.names():
