@@ -1,7 +1,8 @@
 """Which pending pods an event may help (KEP-6132): `RequeueIndex`.
 
-`waiting` reduces a pod to what decides about waking it, `demands` turns that into keys, `judge` says which wants a
-device serves, `changes` compares devices before and after an event, and `index` puts it all together.
+`dra_alloc._waiting` reduces a pod to what decides about waking it, `demands` turns that into keys, by which
+`_core.Postings` finds it, `judge` says which wants a device serves, `changes` compares devices before and after an
+event, and `index` puts it all together.
 """
 
 from __future__ import annotations

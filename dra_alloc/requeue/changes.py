@@ -85,10 +85,9 @@ def compare_pools(
         names = [] if found is None else list(found.index)
     else:
         names = _different(old, new)
-    rows_before = _rows_by_name(helped.judge, old, names)
-    rows_after = _rows_by_name(helped.judge, new, names)
-    for name in names:
-        _compare_devices(helped, old, rows_before.get(name), new, rows_after.get(name), name, holdings)
+    rows = _rows(helped.judge, names, old, new)
+    for name, (row_before, row_after) in zip(names, rows, strict=True):
+        _compare_devices(helped, old, row_before, new, row_after, name, holdings)
     if new is not None and eased:
         for number, device in enumerate(new.devices):
             if not eased.isdisjoint(_sets(device)) and not _held_whole(holdings, device.name):
@@ -99,14 +98,23 @@ def _sound(table: PoolTable | None) -> PoolTable | None:
     return None if table is None or table.fault else table
 
 
-def _rows_by_name(judge: Judge, table: PoolTable | None, names: Iterable[str]) -> dict[str, Row]:
-    """The rows of those of some devices that a pool has."""
-    if table is None:
-        return {}
-    numbers = [number for number in map(table.index.get, names) if number is not None]
-    devices = [table.devices[number] for number in numbers]
-    rows = judge.rows(table.key[0], devices, [table.taints[number] for number in numbers])
-    return {device.name: row for device, row in zip(devices, rows, strict=True)}
+def _rows(
+    judge: Judge, names: Sequence[str], old: PoolTable | None, new: PoolTable | None
+) -> list[tuple[Row | None, Row | None]]:
+    """The rows of some devices before and after, None where a state of the pool does not have the device."""
+    places = [(table, None if table is None else table.index.get(name)) for name in names for table in (old, new)]
+    there = [(table, number) for table, number in places if table is not None and number is not None]
+    if not there:
+        return []
+    found = iter(
+        judge.rows(
+            there[0][0].key[0],
+            [table.devices[number] for table, number in there],
+            [table.taints[number] for table, number in there],
+        )
+    )
+    rows = [None if number is None else next(found) for _, number in places]
+    return list(zip(rows[::2], rows[1::2], strict=True))
 
 
 def _different(old: PoolTable, new: PoolTable) -> list[str]:

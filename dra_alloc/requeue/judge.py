@@ -202,7 +202,8 @@ class Judge:
             candidates = set(range(since, len(self._compiled)))
         else:
             candidates = set(self._breaking.find(row.driver, env, since, odd=True))
-            candidates.update(self._fragile.intersection(self._serving.find(row.driver, env, since)))
+            if self._fragile:
+                candidates.update(self._fragile.intersection(self._serving.find(row.driver, env, since)))
         for number in sorted(candidates):
             compiled = self._compiled[number]
             verdict = _passes(compiled.selectors, env)
