@@ -1,21 +1,13 @@
 """Types of the loops over pending pods in C; what everything means is told in `_waiting.pyx`."""
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias, final
+from typing import Any, final
 
-from dra_alloc.api import Pod, ResourceClaim, ResourceClaimTemplate
+from dra_alloc.api import Pod, ResourceClaim
+from dra_alloc.requeue.demands import Overlay, Source
 from dra_alloc.requeue.reasons import Blocking
 
 CLAIM_NAME: str
-
-#: What a claim of a pod comes from.
-Source: TypeAlias = ResourceClaim | ResourceClaimTemplate
-
-class _Overlay(Protocol):
-    @property
-    def key(self) -> str: ...
-    @property
-    def claim(self) -> ResourceClaim | None: ...
 
 @final
 class Waiting:
@@ -46,4 +38,4 @@ class PodReader:
     def __len__(self) -> int: ...
     def forget(self) -> None: ...
     def keys(self, pod: Waiting) -> tuple[list[str], tuple[str, ...]]: ...
-    def resolve(self, pod: Waiting, overlay: _Overlay | None = None) -> list[Source] | None: ...
+    def resolve(self, pod: Waiting, overlay: Overlay | None = None) -> list[Source] | None: ...

@@ -21,18 +21,20 @@ from dra_alloc.requeue.changes import EVERY
 from dra_alloc.requeue.wants import Wants, is_want
 
 if TYPE_CHECKING:
-    from dra_alloc._waiting import Source
     from dra_alloc.cluster import Cluster
     from dra_alloc.features.extended import ClassesByResource
     from dra_alloc.requeue.reasons import Blocking
 
-__all__ = ["CHOOSY", "FAILED", "PLACELESS", "Demands", "Overlay", "allocated", "chosen"]
+__all__ = ["CHOOSY", "FAILED", "PLACELESS", "Demands", "Overlay", "Source", "allocated", "chosen"]
 
 #: Keys of pods whose attempt ended with an error, of those to which labels of nodes matter, and of those that need no
 #: device any more, but a node.
 FAILED = "failed"
 CHOOSY = "choosy"
 PLACELESS = "placeless"
+
+#: What a claim of a pod comes from.
+Source = ResourceClaim | ResourceClaimTemplate
 
 
 @attrs.frozen
