@@ -83,6 +83,8 @@ class Allocator:
         budget: Budget | None = None,
         suffixes: Callable[[], str] | None = None,
     ) -> None:
+        if not isinstance(cluster, Cluster):
+            raise TypeError(f"Allocator takes a Cluster, not {type(cluster).__name__}; Cluster.from_objects makes one")
         self.cluster = cluster
         self.features = features if features is not None else Features()
         self.budget = budget if budget is not None else Budget()
@@ -161,6 +163,7 @@ class Allocator:
 
         Raises as `allocate` does, but for errors that concern one node (`pool-all`, `invalid-pool`): the others go on.
         """
+        _refuse_one(nodes)
         if pod is not None:
             if claims is not None:
                 raise ValueError("feasible_nodes takes claims or a pod, not both")
@@ -216,6 +219,7 @@ class Allocator:
         ValidationError for claims, templates and groups that are not there, AllocationError `node-resources` for a
         device whose part of the node cannot be told. `cluster.commit(plan)` writes the plan.
         """
+        _refuse_one(nodes)
         if choose not in ("first", "score"):
             raise ValueError(f"choose is 'first' or 'score', not {choose!r}")
         planner = self._planner(pod, node_resources=node_resources, declared=declared, cancel=cancel)
@@ -256,6 +260,7 @@ class Allocator:
         """
         from dra_alloc.features.groups import plan_group
 
+        _refuse_one(nodes)
         return plan_group(
             self,
             group,
@@ -280,6 +285,7 @@ class Allocator:
         """
         from dra_alloc.features.score import normalize, score_allocations
 
+        _refuse_one(nodes)
         if pod is not None:
             if claims is not None:
                 raise ValueError("score takes claims or a pod, not both")
@@ -336,6 +342,7 @@ class Allocator:
         """
         from dra_alloc.explain import explain, explain_pod
 
+        _refuse_one(nodes)
         if isinstance(claims, Pod):
             claims, pod = None, claims
         if (claims is None) == (pod is None):
@@ -361,6 +368,7 @@ class Allocator:
         """
         from dra_alloc.whatif import whatif
 
+        _refuse_one(nodes)
         if isinstance(claims, Pod):
             claims, pod = None, claims
         if (claims is None) == (pod is None):
@@ -379,6 +387,7 @@ class Allocator:
         """
         from dra_alloc.whatif import preempt
 
+        _refuse_one(nodes)
         return preempt(self, pod, nodes=nodes, max_trials=max_trials)
 
     # From claims to a question
@@ -494,6 +503,13 @@ def _same(known: tuple[ResourceClaim, ...], given: Any) -> bool:
     if isinstance(given, (list, tuple)):
         return len(known) == len(given) and all(map(is_, known, given))
     return len(known) == 1 and known[0] is given
+
+
+def _refuse_one(nodes: object) -> None:
+    """A name is iterable, too: its letters would be taken for names."""
+    if isinstance(nodes, (str, Node)):
+        name = nodes if isinstance(nodes, str) else nodes.metadata.name
+        raise DraError(f"nodes is a list of names: [{name!r}], not {name!r}")
 
 
 def _random_share_id() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import PurePath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
@@ -34,7 +35,7 @@ from dra_alloc.events import Event
 from dra_alloc.gates import Features
 from dra_alloc.inventory import Inventory, PoolTable, compile_state
 from dra_alloc.pools import Holding, PoolKey
-from dra_alloc.rules import qualified
+from dra_alloc.rules import published_capacities, qualified
 
 if TYPE_CHECKING:
     from dra_alloc.features.noderesources import NodeUse
@@ -102,8 +103,13 @@ class Cluster:
     def from_objects(cls, objects: Iterable[Any]) -> Self:
         """A cluster of these objects, such as `dra_alloc.load` reads. Of two objects with one key the later counts.
 
-        Raises DecodeError for what is not a Kubernetes object that the library knows.
+        Raises DecodeError for what is not a Kubernetes object that the library knows, DraError for what is no
+        collection of objects.
         """
+        if isinstance(objects, (str, bytes, PurePath, Mapping)) or not isinstance(objects, Iterable):
+            raise DraError(
+                f"from_objects takes a list of objects, not {_short(objects)}; dra_alloc.load reads files into one"
+            )
         cluster = cls()
         with paused_collector():
             cluster._fill([_model(item) for item in objects])
@@ -725,10 +731,8 @@ class Cluster:
                 amounts = used.setdefault(number, {})
                 for name, amount in result.consumed_capacity.items():
                     amounts[name] = amounts.get(name, 0) + max(0, amount.nano)
-                for name, capacity in table.devices[number].capacity.items():
-                    total = sum(
-                        nano for other, nano in amounts.items() if qualified(other, driver) == qualified(name, driver)
-                    )
+                for full, (name, capacity) in published_capacities(table.devices[number], driver).items():
+                    total = sum(nano for other, nano in amounts.items() if qualified(other, driver) == full)
                     if total > capacity.value.nano:
                         raise Conflict(f"{where}: too little is left of capacity {name}")
 
@@ -766,6 +770,11 @@ def _model(item: Any) -> Any:
     from dra_alloc.codec import decode
 
     return decode(item)
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 def _allocation(result: Any) -> AllocationResult:

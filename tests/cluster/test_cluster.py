@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -85,6 +88,35 @@ def test_upsert_puts_in_all_or_nothing(cluster: dra.Cluster) -> None:
         cluster.upsert(workloads.node("node-1"), {"kind": "Nonsense"})
     assert cluster.version == version
     assert cluster.node_names() == ("node-0",)
+
+
+@pytest.mark.parametrize("given", ["dump.yaml", Path("dump.yaml"), b"kind: Pod", {"kind": "Node"}, api.Node(), None])
+def test_a_cluster_is_made_of_a_list(given: Any) -> None:
+    with pytest.raises(dra.DraError, match=r"from_objects takes a list of objects, not .*; dra_alloc\.load reads"):
+        dra.Cluster.from_objects(given)
+
+
+def test_a_name_is_no_list_of_names(cluster: dra.Cluster) -> None:
+    alloc = dra.Allocator(cluster)
+    claims, pod = api.ResourceClaim(), api.Pod()
+    asked: list[Callable[[Any], object]] = [
+        lambda nodes: alloc.feasible_nodes(claims, nodes),
+        lambda nodes: alloc.allocate_pod(pod, nodes=nodes),
+        lambda nodes: alloc.allocate_group([pod], nodes=nodes),
+        lambda nodes: alloc.score(claims, nodes),
+        lambda nodes: alloc.explain(claims, nodes=nodes),
+        lambda nodes: alloc.whatif(claims, nodes=nodes),
+        lambda nodes: alloc.preempt(pod, nodes=nodes),
+    ]
+    for ask in asked:
+        for nodes in ("node-1", api.Node(metadata=api.ObjectMeta(name="node-1"))):
+            with pytest.raises(dra.DraError, match=r"nodes is a list of names: \['node-1'\], not 'node-1'"):
+                ask(nodes)
+
+
+def test_an_allocator_asks_a_cluster() -> None:
+    with pytest.raises(TypeError, match=r"Allocator takes a Cluster, not list; Cluster.from_objects makes one"):
+        dra.Allocator([])  # type: ignore[arg-type]
 
 
 def test_a_slice_that_moves_to_another_pool_leaves_the_old_one(cluster: dra.Cluster) -> None:
@@ -236,6 +268,20 @@ def test_capacity_that_ran_out_meanwhile_is_a_conflict() -> None:
 
 
 # Forks
+
+
+def test_of_a_capacity_published_under_both_spellings_the_qualified_one_counts() -> None:
+    sizes = {"memory": "1", f"{GPU}/memory": "2"}
+    capacity = {name: api.DeviceCapacity(value=api.Quantity.parse(size)) for name, size in sizes.items()}
+    device = api.Device(name="gpu-0", capacity=capacity, allow_multiple_allocations=True)
+    cluster = dra.Cluster.from_objects(
+        [*workloads.CLASSES, workloads.node("node-0"), workloads.pool_slice(GPU, "pool", [device], on="node-0"), ONE]
+    )
+    found = dra.Allocator(cluster, dra.Features.all()).allocate("default/one", "node-0")
+    assert found is not None
+    assert found[0].devices.results[0].consumed_capacity == {f"{GPU}/memory": api.Quantity.parse("2")}
+    cluster.commit("default/one", found[0])
+    assert cluster.holdings((GPU, "pool"))["gpu-0"].claims() == ("default/one",)
 
 
 def test_forks_are_isolated_both_ways(cluster: dra.Cluster) -> None:

@@ -98,7 +98,7 @@ def test_the_wheel_holds_every_module(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         packed = {name for name in archive.namelist() if name.startswith("dra_alloc/")}
     tracked = run(["git", "ls-files", "dra_alloc"], cwd=ROOT).splitlines()
-    assert {name for name in tracked if not name.endswith((".pyx", ".pxi"))} <= packed
+    assert {name for name in tracked if not name.endswith((".pyx", ".pxi", ".pxd"))} <= packed
 
 
 def test_the_source_distribution_holds_every_module(sdist: Path) -> None:

@@ -31,10 +31,13 @@ def allocator(scenario: Scenario) -> dra.Allocator:
 def compare_with_model(scenario: Scenario, *budgets: dra.Budget) -> None:
     """Ask model and search on every node, the search with each budget (default: the one of an Allocator).
 
-    A difference fails the test and shows the scenario with that node, and the two answers.
+    Each budget has a cluster of its own, for a node remembers what it had no answer to. A difference fails the test and
+    shows the scenario with that node, and the two answers.
     """
-    cluster = dra.Cluster.from_objects(scenario.cluster_objects())
-    allocators = [dra.Allocator(cluster, scenario.features, budget=budget) for budget in budgets or (dra.Budget(),)]
+    allocators = [
+        dra.Allocator(dra.Cluster.from_objects(scenario.cluster_objects()), scenario.features, budget=budget)
+        for budget in budgets or (dra.Budget(),)
+    ]
     for node in scenario.nodes:
         try:
             expected = Outcome.of(lambda node=node: scenario.plain_allocate(node, max_steps=MODEL_STEPS))

@@ -11,8 +11,8 @@ from bench import workloads
 from dra_alloc import api
 from dra_alloc.testing.outcomes import Outcome
 from dra_alloc.testing.scenario import Scenario
-from tests.properties.asking import MODEL_EXAMPLES
-from tests.search.test_shortcuts import HEAVY, LIGHT, compare, held_share
+from tests.properties.asking import MODEL_EXAMPLES, compare_with_model
+from tests.search.test_shortcuts import HEAVY, LIGHT, held_share
 
 GPU = workloads.GPU
 
@@ -84,7 +84,7 @@ def wide(draw: st.DrawFn) -> Scenario:
 @settings(max_examples=MODEL_EXAMPLES // 4)
 @given(wide())
 def test_wide_amounts(scenario: Scenario) -> None:
-    compare(scenario, (HEAVY, LIGHT))
+    compare_with_model(scenario, HEAVY, LIGHT)
 
 
 def two_on_a_card(room: str) -> Outcome:
