@@ -72,7 +72,7 @@ sanitize: env ## all tests once more, the extension with AddressSanitizer and Un
 	cd $(SANITIZED) && ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
 		PYTHONPATH=$(abspath $(SANITIZED)) HYPOTHESIS_PROFILE=sanitize \
-		$(abspath $(BIN))/python -m pytest -n 2 --dist loadgroup -p no:benchmark -p no:cacheprovider \
+		$(abspath $(BIN))/python -m pytest -n 2 --dist loadgroup -p no:benchmark -p no:cacheprovider --timeout 900 \
 		-m "not plain_build" $(SANITIZED_TESTS)
 
 bench: env ## the benchmarks, as a table; all figures go to bench/results/<commit>.json
