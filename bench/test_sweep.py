@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from typing import Any
 
 import pytest
@@ -64,20 +62,15 @@ def test_one_process(benchmark: BenchmarkFixture) -> None:
     benchmark.extra_info.update(n=SAMPLE, units=SAMPLE)
 
 
-@pytest.mark.parametrize("living", [False, True], ids=["from the start", "workers that live"])
 @pytest.mark.parametrize("count", SCENARIOS)
-def test_processes(benchmark: BenchmarkFixture, count: int, living: bool) -> None:
-    """living: the processes have played before, as those of an executor that serves many sweeps."""
+def test_processes(benchmark: BenchmarkFixture, count: int) -> None:
+    """Two of them; that they have to start counts."""
     play(1)
     start = time.perf_counter()
     expected = play(SAMPLE)
     alone = (time.perf_counter() - start) / SAMPLE
-    with ProcessPoolExecutor(WORKERS, mp_context=get_context("spawn")) as pool:
-        if living:
-            play(SAMPLE, pool)
-        outcomes = benchmark.pedantic(play, (count, pool), rounds=1, iterations=1)
+    outcomes = benchmark.pedantic(play, (count, WORKERS), rounds=1, iterations=1)
     check(outcomes, count)
     assert outcomes[:SAMPLE] == expected
     speed_up = alone / (benchmark.stats.stats.min / count)
-    family = "processes that live" if living else "processes"
-    benchmark.extra_info.update(n=count, units=count, plain="one process", ratio=speed_up, family=family)
+    benchmark.extra_info.update(n=count, units=count, plain="one process", ratio=speed_up)

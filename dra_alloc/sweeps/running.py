@@ -48,7 +48,8 @@ def sweep(
     scenarios: a `Plan`, or any iterable of scenarios; it is read as the work goes on and may be endless.
     executor: None plays them here; a number starts so many processes; a `concurrent.futures.Executor` (threads,
     processes, …) or a client of Dask (`distributed.Client`, extra `sweep`) is used and left alive. The cluster is sent
-    to each worker once; workers that are processes read it from a temporary file of this machine.
+    to each worker once; workers that are processes read it from a temporary file of this machine. The processes of a
+    number are forked with it where that is safe (Linux, no other threads), which saves their start.
     cluster: where all scenarios start from; default is that of the plan, else an empty one. It must not be changed
     while the sweep goes on. features: gates (default: of the plan, else `Features()`).
     budget: bounds of each search; what exceeds it is not placed, for the reason `budget-exceeded`. Without `timeout`

@@ -2,12 +2,14 @@
 
 A task names its cluster by a token. A worker that does not know the token yet reads the pickled cluster: from memory it
 shares (threads), from a file (processes), or from what Dask keeps on each worker; and keeps it for the tasks to come.
+Processes that are forked for a sweep have it from their birth.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -102,11 +104,7 @@ def hire(executor: Any, cluster: Cluster, rules: Rules) -> Iterator[Crew]:
     elif isinstance(executor, int):
         if executor < 1:
             raise ValueError(f"executor: at least one process is needed, not {executor}")
-        # Spawned: a fork of a process with threads may hang.
-        with (
-            ProcessPoolExecutor(executor, mp_context=get_context("spawn")) as pool,
-            _processes(pool, executor, cluster, rules) as crew,
-        ):
+        with (_forked if _may_fork() else _spawned)(executor, cluster, rules) as crew:
             yield crew
     elif type(executor) is ThreadPoolExecutor:
         yield _threads(executor, cluster, rules)
@@ -121,6 +119,36 @@ def hire(executor: Any, cluster: Cluster, rules: Rules) -> Iterator[Crew]:
             "executor is None, a number of processes, a concurrent.futures.Executor or a distributed.Client, "
             f"not {executor!r}"
         )
+
+
+def _may_fork() -> bool:
+    """A fork of a process with threads may hang, and outside of Linux one of any process that uses the system."""
+    return sys.platform == "linux" and threading.active_count() == 1
+
+
+@contextmanager
+def _forked(size: int, cluster: Cluster, rules: Rules) -> Iterator[Crew]:
+    """Processes that have all of this one from their birth: the library, and the cluster, compiled."""
+    warm(cluster, rules)
+    compile_selector("true")  # builds the parser
+    snapshot = _Snapshot(uuid4().hex, rules)
+    context, born_with = get_context("fork"), (snapshot.token, cluster)
+    with ProcessPoolExecutor(size, mp_context=context, initializer=_keep, initargs=born_with) as pool:
+        yield Crew(lambda scenarios: pool.submit(_work, snapshot, None, scenarios), size)
+
+
+def _keep(token: str, cluster: Cluster) -> None:
+    global _kept
+    _kept = token, cluster
+
+
+@contextmanager
+def _spawned(size: int, cluster: Cluster, rules: Rules) -> Iterator[Crew]:
+    with (
+        ProcessPoolExecutor(size, mp_context=get_context("spawn")) as pool,
+        _processes(pool, size, cluster, rules) as crew,
+    ):
+        yield crew
 
 
 @contextmanager

@@ -21,7 +21,7 @@ import json, os, sys
 sys.path.insert(0, {root!r})
 {imports}
 seen = []
-python = {{*sys.path[1:], sys.prefix, sys.base_prefix, {package!r}}}
+python = {{*sys.path[1:], sys.prefix, sys.base_prefix, {package!r}}} - {{{root!r}}}
 system = {system!r} + tuple(os.path.realpath(path) for path in python if path)
 
 def hook(name, args):

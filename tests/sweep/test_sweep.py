@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -16,6 +18,8 @@ import dra_alloc as dra
 from bench import workloads
 from dra_alloc.api import ObjectMeta, Pod, PodResourceClaim, PodSpec
 from dra_alloc.sweeps import Outcome, Placement, Scenario, sweep, table
+
+ROOT = Path(__file__).parents[2]
 
 
 def cluster(nodes: int = 3) -> dra.Cluster:
@@ -161,6 +165,30 @@ def test_outcomes_are_the_same_on_every_executor(make: Any) -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_number_starts_processes(workers: int) -> None:
     assert played(workers, chunk=4) == EXPECTED
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
+@pytest.mark.parametrize("threads", [0, 1])
+def test_processes_are_forked_where_there_are_no_threads(threads: int) -> None:
+    """In a process of its own: this one may have threads, of the test runner. A fork needs no file with the cluster."""
+    program = f"""
+import tempfile, threading
+from tests.sweep import test_sweep
+stop, made = threading.Event(), []
+for _ in range({threads}):
+    threading.Thread(target=stop.wait).start()
+make = tempfile.mkstemp
+tempfile.mkstemp = lambda *args, **options: made.append(1) or make(*args, **options)
+try:
+    assert test_sweep.played(2, chunk=4) == test_sweep.EXPECTED
+    assert len(made) == {threads}, made
+finally:
+    stop.set()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=200, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow
