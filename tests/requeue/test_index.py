@@ -697,11 +697,13 @@ def run(program: str) -> int:
     return int(done.stdout)
 
 
+@pytest.mark.plain_build
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc/self/statm")
 def test_a_pod_takes_at_most_a_kilobyte() -> None:
     assert run("before = resident(); add(); print((resident() - before) // 20000)") <= 1024
 
 
+@pytest.mark.plain_build
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc/self/statm")
 def test_pods_that_come_and_go_leave_no_kilobyte_behind() -> None:
     """Each wants something else than all before it; some stay."""
