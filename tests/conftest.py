@@ -19,7 +19,7 @@ settings.register_profile(
 )
 # Memory that is touched wrongly shows on the first example that takes a path, and with sanitizers each costs several
 # times as much. Whether answers are right, the plain build is asked with more.
-settings.register_profile("sanitize", settings.get_profile("default"), max_examples=10, derandomize=True)
+settings.register_profile("sanitize", settings.get_profile("default"), max_examples=25, derandomize=True)
 settings.register_profile("nightly", settings.get_profile("default"), max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
