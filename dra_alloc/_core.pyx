@@ -257,6 +257,7 @@ cdef class Tables:
         return bool(self.rows[row].wanted)
 
 
+@cython.no_gc  # holds Tables alone, which hold no object
 cdef class PoolRows:
     """The devices of one pool that mean something to a question, with their draws on the pool's common columns."""
 

@@ -4,11 +4,9 @@ from libc.stdint cimport int32_t, int64_t
 from libcpp.string cimport string
 from libcpp.unordered_map cimport unordered_map
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.dict cimport PyDict_Next
-from cpython.object cimport PyObject
 from cython.operator cimport dereference
 
-from dra_alloc._fields cimport Field, field_of, prefetch, read
+from dra_alloc._fields cimport Field, field_of, read
 
 from dra_alloc.api import Device, DeviceAttribute
 
@@ -125,7 +123,8 @@ cdef class Reader:
             )
         return found
 
-    cdef int _put_device(self, string& key, device, dict attributes, taints, tuple spellings) except -1:
+    cdef int _put_device(self, string& key, device, taints, tuple spellings) except -1:
+        cdef dict attributes = read(&ATTRIBUTES, device)
         cdef dict capacity = read(&CAPACITY, device)
         cdef int64_t flags = 1
         for value in attributes.values():
@@ -161,25 +160,12 @@ cdef class Reader:
         cdef tuple spellings = self._spellings(driver)
         cdef int64_t whose = self._number(self._strings, driver)
         cdef list out = []
-        cdef list published = []
         cdef string key
-        cdef Py_ssize_t i, place
-        cdef PyObject* name
-        cdef PyObject* value
-        # A pool that nobody has looked at is not in the caches of the processor: its dicts are asked for all at once,
-        # then its values, so that one does not wait for the other.
-        for device in devices:
-            attributes = read(&ATTRIBUTES, device)
-            prefetch(attributes)
-            published.append(attributes)
-        for attributes in published:
-            place = 0
-            while PyDict_Next(<dict?>attributes, &place, &name, &value):
-                prefetch(<object>value)
-        for i in range(len(published)):
+        cdef Py_ssize_t i
+        for i in range(len(devices)):
             key.clear()
             put(key, whose)
-            self._put_device(key, devices[i], published[i], taints[i], spellings)
+            self._put_device(key, devices[i], taints[i], spellings)
             out.append(PyBytes_FromStringAndSize(key.data(), key.size()))
         return out
 

@@ -6,6 +6,7 @@ anew, pool by pool, when something that they are made of changes. It is compiled
 through here device by device; what is special about a pool is told in `pools.py`.
 """
 
+cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
 
 from dra_alloc._fields cimport Field, field_of, prefetch, read
@@ -48,6 +49,11 @@ cdef Field TAINTS = field_of(Device, "taints")
 cdef dict NONE = {}
 
 
+# None of the three below is ever reached from what it holds, so that the garbage collector need not look for cycles: a
+# large cluster has tens of thousands of them.
+
+
+@cython.no_gc
 cdef class PoolTable:
     """The newest generation of a pool.
 
@@ -114,6 +120,7 @@ cdef class PoolTable:
         ])
 
 
+@cython.no_gc
 cdef class PoolState:
     """What of a pool is in use.
 
@@ -143,6 +150,7 @@ cdef class PoolState:
 cdef PoolState NOTHING_IN_USE = PoolState()
 
 
+@cython.no_gc
 cdef class NodeView:
     """The pools of a node in search order, faulty ones apart.
 
