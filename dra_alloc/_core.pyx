@@ -257,6 +257,24 @@ cdef class Tables:
         return bool(self.rows[row].wanted)
 
 
+cdef Device plain_device() noexcept:
+    """A device that draws on nothing and can be had; what it is the caller says."""
+    cdef Device device
+    device.row = NULL
+    device.index = -1
+    device.pool = 0
+    device.block = -1
+    device.twin = 0
+    device.shape = 0
+    device.busy = False
+    device.charged = False
+    device.elsewhere = False
+    device.barred = False
+    device.last = -1
+    device.room = 0
+    return device
+
+
 @cython.no_gc  # holds Tables alone, which hold no object
 cdef class PoolRows:
     """The devices of one pool that mean something to a question, with their draws on the pool's common columns."""
@@ -286,20 +304,12 @@ cdef class PoolRows:
         draws: (column, amount) …; memberships: (set, [group, …]) …; block: -1 where it draws on nothing. impossible:
         nothing can take it anew.
         """
-        cdef Device device
+        cdef Device device = plain_device()
         cdef Membership membership
         device.row = &self.tables.rows[row]
         device.index = index
-        device.pool = 0
         device.block = block
-        device.twin = 0
-        device.shape = 0
-        device.busy = False
-        device.charged = False
-        device.elsewhere = False
         device.barred = impossible
-        device.last = -1
-        device.room = 0
         for column, amount in draws:
             device.columns.push_back(column)
             device.draws.push_back(amount)
@@ -314,19 +324,9 @@ cdef class PoolRows:
 
     def add_plain(self, list rows, tuple slice_of):
         """The devices of a pool where none draws on anything: rows and slices of all. Those not wanted are left out."""
-        cdef Device device
+        cdef Device device = plain_device()
         cdef size_t row
         cdef Py_ssize_t index
-        device.pool = 0
-        device.block = -1
-        device.twin = 0
-        device.shape = 0
-        device.busy = False
-        device.charged = False
-        device.elsewhere = False
-        device.barred = False
-        device.last = -1
-        device.room = 0
         self.devices.reserve(len(rows))
         self.slice_of.reserve(len(rows))
         for index in range(len(rows)):

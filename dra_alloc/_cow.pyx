@@ -57,26 +57,26 @@ cdef class Cow:
         if len(self._delta) > SMALL + len(self._base) // 8:
             self._merge()
 
-    @cython.critical_section
-    def __getitem__(self, key):
+    cdef _find(self, key):
+        """The value of a key, or GONE."""
         if self._delta:
             value = self._delta.get(key, self)
-            if value is GONE:
-                raise KeyError(key)
             if value is not self:
                 return value
-        return self._base[key]
+        return self._base.get(key, GONE)
+
+    @cython.critical_section
+    def __getitem__(self, key):
+        value = self._find(key)
+        if value is GONE:
+            raise KeyError(key)
+        return value
 
     @cython.critical_section
     def get(self, key, default=None):
         """The value of a key, or the default."""
-        if self._delta:
-            value = self._delta.get(key, self)
-            if value is GONE:
-                return default
-            if value is not self:
-                return value
-        return self._base.get(key, default)
+        value = self._find(key)
+        return default if value is GONE else value
 
     def pop(self, key, *default):
         """Take out a key: its value, or the default if there is one; else KeyError."""
@@ -96,7 +96,7 @@ cdef class Cow:
             self._base[key] = value
             self._length = len(self._base)
             return
-        if not self._has(key):
+        if self._find(key) is GONE:
             self._length += 1
         self._delta[key] = value
         self._merge_if_large()
@@ -107,7 +107,7 @@ cdef class Cow:
             del self._base[key]
             self._length = len(self._base)
             return
-        if not self._has(key):
+        if self._find(key) is GONE:
             raise KeyError(key)
         self._length -= 1
         if key in self._base:
@@ -118,14 +118,7 @@ cdef class Cow:
 
     @cython.critical_section
     def __contains__(self, key):
-        return self._has(key)
-
-    cdef bint _has(self, key) except -1:
-        if self._delta:
-            value = self._delta.get(key, self)
-            if value is not self:
-                return value is not GONE
-        return key in self._base
+        return self._find(key) is not GONE
 
     @cython.critical_section
     cdef tuple _parts(self):

@@ -181,10 +181,9 @@ class Cluster:
                 named = "" if kind is Node else "; the name is namespace/name"
                 raise DraError(f"there is no {kind.kind} {item!r} in the cluster{named}")
             return found
-        model = _model(item)
-        if not isinstance(model, kind):
-            raise DraError(f"a {kind.kind} is needed here, not a {model.kind}")
-        return model
+        from dra_alloc.codec import decode_as
+
+        return decode_as(kind, item)
 
     def objects(self, kind: str) -> list[Any]:
         """All objects of a kind, in the order in which they came."""
@@ -471,9 +470,7 @@ class Cluster:
             if found is None:
                 raise KeyError(f"there is no ResourceClaim {claim}; claims are named namespace/name")
             return found
-        model = _model(claim)
-        if not isinstance(model, ResourceClaim):
-            raise DraError(f"a ResourceClaim is needed here, not a {model.kind}")
+        model = self.resolve(claim, ResourceClaim)
         known: ResourceClaim | None = self.get("ResourceClaim", model.metadata.key)
         return known or model
 

@@ -44,6 +44,9 @@ _MAX_KEPT = 4096
 Answer = Sequence[tuple[int, Sequence[tuple[int, int]]]]
 
 
+#: A slot, and the answer for it.
+_Part = tuple["RequestSlot", tuple[int, Sequence[tuple[int, int]]]]
+
 #: A device that was chosen: for what, and its place in its pool.
 _Chosen = tuple["Alternative", "PoolTable", int]
 
@@ -58,18 +61,12 @@ def build_results(
     clock: Callable[[], datetime],
 ) -> list[AllocationResult]:
     """One AllocationResult for each claim of the question, in order."""
-    parts = list(zip(question.slots, answer, strict=True))
+    parts: list[list[_Part]] = [[] for _ in claims]
+    for part in zip(question.slots, answer, strict=True):
+        parts[part[0].claim].append(part)
     return [
-        _claim_result(
-            question.features,
-            claim,
-            node,
-            pools,
-            [part for part in parts if part[0].claim == number] if len(claims) > 1 else parts,
-            share_ids,
-            clock,
-        )
-        for number, claim in enumerate(claims)
+        _claim_result(question.features, claim, node, pools, own, share_ids, clock)
+        for claim, own in zip(claims, parts, strict=True)
     ]
 
 
@@ -78,7 +75,7 @@ def _claim_result(
     claim: ResourceClaim,
     node: Node,
     pools: Sequence[PoolTable],
-    parts: Sequence[tuple[RequestSlot, tuple[int, Sequence[tuple[int, int]]]]],
+    parts: Sequence[_Part],
     share_ids: Callable[[], str],
     clock: Callable[[], datetime],
 ) -> AllocationResult:
@@ -172,12 +169,8 @@ def _consumed(alternative: Alternative, device: Device, driver: str, features: F
 
 def _config(claim: ResourceClaim, chosen: Sequence[Alternative]) -> tuple[DeviceAllocationConfiguration, ...]:
     """Configuration of the classes in the order of their first request, then of the claim."""
-    if not claim.spec.devices.config:
-        for alternative in chosen:
-            if alternative.type.device_class.spec.config:
-                break
-        else:
-            return ()
+    if not claim.spec.devices.config and not any(each.type.device_class.spec.config for each in chosen):
+        return ()
     entries: list[DeviceAllocationConfiguration] = []
     users: dict[str, list[str]] = {}
     for alternative in chosen:

@@ -196,12 +196,9 @@ class RequeueIndex:
                 raise DraError(f"there is no Pod {pod!r} in the cluster; pods are named namespace/name")
             model: Pod = found
             return model
-        from dra_alloc.codec import decode
+        from dra_alloc.codec import decode_as
 
-        decoded = decode(pod)
-        if not isinstance(decoded, Pod):
-            raise DraError(f"a Pod is needed here, not a {decoded.kind}")
-        return decoded
+        return decode_as(Pod, pod)
 
     def _key(self, pod: Any) -> str:
         return str(pod) if isinstance(pod, str) else self._pod(pod).metadata.key
