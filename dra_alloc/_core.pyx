@@ -379,6 +379,9 @@ cdef class Cancel:
     def __cinit__(self):
         self.flag = False
 
+    def __reduce__(self):
+        raise TypeError("a Cancel cannot be copied or pickled: who sets it and who looks must hold the same one")
+
     def set(self):
         """End the searches that were given this flag, as soon as they look."""
         self.flag = True

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import attrs
 
@@ -83,6 +83,10 @@ class PendingQueue:
         self._unschedulable: dict[str, None] = {}  # the longest waiting first
         self._tickets = count(1)
         self._lock = threading.RLock()
+
+    def __reduce__(self) -> NoReturn:
+        """A queue is one thing for all who hold it, as its index is: neither `copy` nor `pickle` take it."""
+        raise TypeError("a PendingQueue cannot be copied or pickled; make another with an index of its own")
 
     # Pods
 

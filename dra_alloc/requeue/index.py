@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from dra_alloc._collector import paused_collector
 from dra_alloc._core import Postings
@@ -71,6 +71,10 @@ class RequeueIndex:
         if features is not None:
             self._judges[features] = Judge(self._demands.wants, features)
         weakref.finalize(self, cluster.subscribe(_Follower(self)))
+
+    def __reduce__(self) -> NoReturn:
+        """An index follows its cluster and is one thing for all who hold it: neither `copy` nor `pickle` take it."""
+        raise TypeError("a RequeueIndex cannot be copied or pickled; make another of its cluster and add its pods there")
 
     # Pods
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -132,11 +133,13 @@ def test_answers_about_a_whole_cluster() -> None:
             assert type(other) is type(value)
 
 
-def test_what_lives_is_not_copied_by_half() -> None:
-    """A cancellation and an index are one thing for all who hold them."""
-    for value in (dra.Cancel(), dra.RequeueIndex(dra.Cluster())):
-        with pytest.raises(TypeError):
-            pickle.dumps(value)
+@pytest.mark.parametrize("through", [copy.copy, copy.deepcopy, pickle.dumps], ids=lambda through: through.__name__)
+def test_what_lives_is_not_copied_by_half(through: Callable[[Any], Any]) -> None:
+    """A cancellation, an index and a queue are one thing for all who hold them."""
+    index = dra.RequeueIndex(dra.Cluster())
+    for value in (dra.Cancel(), index, dra.PendingQueue(index)):
+        with pytest.raises(TypeError, match=rf"{type(value).__name__}.*cannot be copied or pickled"):
+            through(value)
 
 
 def test_plans_of_pods() -> None:
