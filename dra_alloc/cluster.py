@@ -103,8 +103,9 @@ class Cluster:
     def from_objects(cls, objects: Iterable[Any]) -> Self:
         """A cluster of these objects, such as `dra_alloc.load` reads. Of two objects with one key the later counts.
 
-        Raises DecodeError for what is not a Kubernetes object that the library knows, DraError for what is no
-        collection of objects.
+        Objects that have only `generateName` get a name each, as the API server would give them: the prefix and a
+        number. Raises DecodeError for what is not a Kubernetes object that the library knows, DraError for what has
+        neither name nor prefix, or is no collection of objects.
         """
         if isinstance(objects, (str, bytes, PurePath, Mapping)) or not isinstance(objects, Iterable):
             raise DraError(
@@ -112,7 +113,12 @@ class Cluster:
             )
         cluster = cls()
         with paused_collector():
-            cluster._fill([_model(item) for item in objects])
+            models = [_model(item) for item in objects]
+            if not all(item.metadata.name for item in models):
+                from dra_alloc.codec.naming import named
+
+                models = named(models)
+            cluster._fill(models)
         return cluster
 
     def _fill(self, items: list[Any]) -> None:
@@ -251,9 +257,16 @@ class Cluster:
     # Changing
 
     def upsert(self, *objects: Any) -> None:
-        """Add objects, or replace those with the same kind and key. All are read before any is put in."""
-        for item in [_model(item) for item in objects]:
-            self._put(item)
+        """Add objects, or replace those with the same kind and key. All are read before any is put in.
+
+        Raises DecodeError for what is not a Kubernetes object that the library knows, DraError for one without a name.
+        """
+        models = [_model(item) for item in objects]
+        for place, model in enumerate(models):
+            if not model.metadata.name:
+                raise DraError(f"objects[{place}] {model.kind}: metadata.name is missing: give a name")
+        for model in models:
+            self._put(model)
 
     @overload
     def delete(self, item: str, key: str) -> None: ...
@@ -471,6 +484,8 @@ class Cluster:
                 raise KeyError(f"there is no ResourceClaim {claim}; claims are named namespace/name")
             return found
         model = self.resolve(claim, ResourceClaim)
+        if not model.metadata.name:
+            raise DraError("ResourceClaim: metadata.name is missing: a claim without a name cannot be kept")
         known: ResourceClaim | None = self.get("ResourceClaim", model.metadata.key)
         return known or model
 
@@ -480,6 +495,11 @@ class Cluster:
         if objects is None:
             objects = self._objects[kind] = CowMap()
         old = objects.get(key)
+        if old is None:
+            other = _other_key(key)
+            if other != key and other in objects:
+                # The same object, which was given without its namespace before, or with it.
+                self._remove(kind, other)
         objects[key] = item
         self._changed(kind, key, old, item)
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import random
 import uuid
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import attrs
 import click
 
 from dra_alloc import api
 from dra_alloc.cli._output import note
 from dra_alloc.cli._questions import missing
 from dra_alloc.errors import DraError
-from dra_alloc.features._objects import key_of
 from dra_alloc.gates import Features
 
 if TYPE_CHECKING:
@@ -58,7 +54,9 @@ def input_options(function: Function) -> Function:
     def wrapper(*, objects: Loaded, **rest: Any) -> Any:
         for warning in objects.warnings:
             note(f"warning: {warning}")
-        _name(objects)
+        from dra_alloc.codec.naming import named
+
+        objects[:] = named(objects, lambda place: objects.origins[place].where)
         return function(objects=objects, **rest)
 
     return wrapper  # type: ignore[return-value]
@@ -119,24 +117,6 @@ def read(files: Iterable[Path], before: Iterable[Any] = (), *, recursive: bool =
         skipped = ", ".join(f"{count} {kind}" for kind, count in sorted(loaded.skipped.items()))
         note(f"warning: no object of Dynamic Resource Allocation in the input; skipped: {skipped}")
     return loaded
-
-
-def _name(objects: Loaded) -> None:
-    """Give a name to all that has only `generateName`, so that each is an object of its own."""
-    taken = {(found.kind, key_of(found.metadata)) for found in objects}
-    numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(1))
-    for index, found in enumerate(objects):
-        metadata = found.metadata
-        if metadata.name:
-            continue
-        if not metadata.generate_name:
-            where = f"{objects.origins[index].where} {found.kind}".strip()
-            raise DraError(f"{where}: metadata.name is missing: give a name, or generateName")
-        names = (f"{metadata.generate_name}{number}" for number in numbers[metadata.generate_name])
-        drawn = (attrs.evolve(metadata, name=name) for name in names)
-        named = next(each for each in drawn if (found.kind, key_of(each)) not in taken)
-        taken.add((found.kind, key_of(named)))
-        objects[index] = attrs.evolve(found, metadata=named)  # type: ignore[misc]
 
 
 def cluster_of(objects: Sequence[Any], node: str | None = None) -> Cluster:

@@ -74,7 +74,7 @@ class RequeueIndex:
 
     def __reduce__(self) -> NoReturn:
         """An index follows its cluster and is one thing for all who hold it: neither `copy` nor `pickle` take it."""
-        raise TypeError("a RequeueIndex cannot be copied or pickled; make another of its cluster and add its pods there")
+        raise TypeError("a RequeueIndex cannot be copied or pickled; make another and add the pods there")
 
     # Pods
 

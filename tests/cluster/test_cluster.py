@@ -72,6 +72,53 @@ def test_an_object_without_namespace_is_in_default(cluster: dra.Cluster) -> None
     assert cluster.get("ResourceClaim", "bare") is None
 
 
+def test_with_and_without_its_namespace_it_is_one_object(cluster: dra.Cluster) -> None:
+    """A claim from a manifest, allocated, then the same from a watch: it must not hold its devices beside itself."""
+    bare = attrs.evolve(ONE, metadata=api.ObjectMeta(name="one"))
+    found = dra.Allocator(cluster).allocate(bare, "node-0")
+    assert found is not None
+    kept = list(cluster.claims())
+    before = cluster.version
+    seen: list[str] = []
+    cluster.subscribe(lambda event: seen.append(f"{event.action} {event.object.metadata.key}"))
+    cluster.upsert(attrs.evolve(bare, status=api.ResourceClaimStatus(allocation=found[0])))
+    assert seen == ["deleted default/one", "added one"]
+    assert len(cluster.claims()) == len(kept)
+    (pool,) = {(each.driver, each.pool) for each in found[0].devices.results}
+    assert [claim for each in cluster.holdings(pool).values() for claim in each.claims()] == ["one"]
+    cluster.upsert(ONE)
+    assert cluster.holdings(pool) == {}
+    cluster.revert(before)
+    assert sorted(cluster.claims(), key=str) == sorted(kept, key=str)
+    both = dra.Cluster.from_objects([bare, ONE])
+    assert both.claims() == [ONE]
+
+
+def test_generated_names_are_made_of_prefix_and_number() -> None:
+    prefix = attrs.evolve(ONE, metadata=api.ObjectMeta(generate_name="one-", namespace="default"))
+    taken = attrs.evolve(ONE, metadata=api.ObjectMeta(name="one-1"))
+    cluster = dra.Cluster.from_objects([prefix, taken, prefix])
+    assert [claim.metadata.key for claim in cluster.claims()] == ["default/one-2", "one-1", "default/one-3"]
+
+
+def test_nothing_without_a_name_is_kept(cluster: dra.Cluster) -> None:
+    before = list(cluster)
+    nameless = attrs.evolve(ONE, metadata=api.ObjectMeta())
+    with pytest.raises(
+        dra.DraError, match=r"^objects\[1\] ResourceClaim: metadata\.name is missing: .*, or gen"
+    ):
+        dra.Cluster.from_objects([ONE, nameless])
+    prefix = attrs.evolve(ONE, metadata=api.ObjectMeta(generate_name="one-"))
+    for wrong in (nameless, prefix):
+        with pytest.raises(dra.DraError, match=r"^objects\[1\] ResourceClaim: metadata\.name is missing: give a name$"):
+            cluster.upsert(gpus("gpu-7"), wrong)
+        found = dra.Allocator(cluster).allocate(wrong, "node-0")
+        assert found is not None
+        with pytest.raises(dra.DraError, match=r"metadata\.name is missing"):
+            cluster.commit(wrong, found[0])
+    assert list(cluster) == before
+
+
 def test_of_two_objects_with_one_key_the_later_counts() -> None:
     cluster = dra.Cluster.from_objects([gpus("gpu-0"), gpus("gpu-1")])
     assert [device.name for item in cluster.slices() for device in item.spec.devices] == ["gpu-1"]

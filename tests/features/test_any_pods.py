@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -41,6 +41,11 @@ def refusing(act: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     with suppress(dra.DraError):
         return act(*arguments, **options)
     return None
+
+
+def cluster_of(found: Iterable[Any]) -> dra.Cluster:
+    """Of those that have a name."""
+    return dra.Cluster.from_objects([item for item in found if item.metadata.name])
 
 
 def live(cluster: dra.Cluster, features: dra.Features, search: bool) -> None:
@@ -83,7 +88,7 @@ def live(cluster: dra.Cluster, features: dra.Features, search: bool) -> None:
 def test_examples_that_went_wrong(found: list[Any], features: dra.Features, search: bool) -> None:
     loaded = refusing(dra.load, found)
     if loaded is not None:
-        live(dra.Cluster.from_objects(loaded), features, search)
+        live(cluster_of(loaded), features, search)
 
 
 @CAREFREE
@@ -99,4 +104,4 @@ def test_any_objects(
     pods: list[Any], groups: list[Any], slices: list[Any], node: Any, features: dra.Features, search: bool
 ) -> None:
     here = [*gpu_node("n1", "a", "b"), gpu_class(resource="example.com/gpu"), template("t")]
-    live(dra.Cluster.from_objects([*here, *pods, *groups, *slices, node]), features, search)
+    live(cluster_of([*here, *pods, *groups, *slices, node]), features, search)

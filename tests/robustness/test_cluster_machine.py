@@ -24,7 +24,15 @@ MODEL_STEPS = 5_000
 
 
 def key(item: Any) -> tuple[str, str]:
+    """A claim without a namespace is the one of that name in `default`."""
+    if item.kind == "ResourceClaim":
+        return item.kind, f"{item.metadata.namespace or 'default'}/{item.metadata.name}"
     return item.kind, item.metadata.key
+
+
+def bare(claim: ResourceClaim) -> ResourceClaim:
+    """A claim as manifests have it."""
+    return attrs.evolve(claim, metadata=attrs.evolve(claim.metadata, namespace=""))
 
 
 @attrs.define(eq=False)
@@ -43,7 +51,7 @@ class World:
         found: dict[str, list[Any]] = {}
         for item in self.objects.values():
             found.setdefault(item.kind, []).append(item)
-        asked = {claim.metadata.key for claim in claims}
+        asked = {key(claim) for claim in claims}
         return Scenario(
             nodes=tuple(found.get("Node", ())),
             slices=tuple(found.get("ResourceSlice", ())),
@@ -52,7 +60,7 @@ class World:
             allocated_claims=tuple(
                 claim
                 for claim in found.get("ResourceClaim", ())
-                if claim.status and claim.status.allocation and claim.metadata.key not in asked
+                if claim.status and claim.status.allocation and key(claim) not in asked
             ),
             claims=claims,
             features=gates,
@@ -70,6 +78,8 @@ class ClusterMachine(RuleBasedStateMachine):
             *second.cluster_objects(),
             *first.claims,
             *(attrs.evolve(claim, status=None) for claim in second.claims),
+            *(bare(item) for item in second.cluster_objects() if item.kind == "ResourceClaim"),
+            *(bare(claim) for claim in first.claims),
         ]
         self.claims = [*first.claims, *second.claims]
         self.gates = first.features

@@ -31,6 +31,10 @@ def use(objects: Iterable[Any]) -> None:
         dra.warnings(item)
         again = dra.decode(dra.encode(item))
         assert dra.encode(again) == dra.encode(item)
+    if any(not (item.metadata.name or item.metadata.generate_name) for item in found):
+        with pytest.raises(dra.DraError, match="name is missing"):
+            dra.Cluster.from_objects(found)
+        found = [item for item in found if item.metadata.name]
     cluster = dra.Cluster.from_objects([Node(metadata=ObjectMeta(name="node-1")), *found])
     allocator = dra.Allocator(cluster, features=dra.Features.all(), budget=dra.Budget(max_steps=20_000))
     for claim in cluster.claims()[:4]:
