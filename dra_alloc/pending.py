@@ -130,10 +130,13 @@ class PendingQueue:
     def failed(self, pod: Any, reason: Any = None) -> None:
         """The pod that was popped did not fit. reason: as `RequeueIndex.add` takes it, such as the Explanation.
 
-        It waits for an event; if one came while it was tried, only for its backoff. Raises KeyError for a pod that is
-        not being tried.
+        It waits for an event; if one came while it was tried, only for its backoff. Raises KeyError for a pod of the
+        queue that is not being tried. A pod that has left the queue, because an event told that it is gone or has a
+        node, is no error: it may do so at any time between `pop` and here.
         """
         with self._lock:
+            if self._has_left(pod):
+                return
             entry = self._tried(pod)
             entry.since = self._clock()
             entry.ready = entry.since + self._backoff_of(entry)
@@ -148,10 +151,10 @@ class PendingQueue:
     def done(self, pod: Any) -> None:
         """The pod that was popped is placed. Raises KeyError for a pod of the queue that is not being tried.
 
-        A pod that has left the queue, because an event told that it has a node, is no error.
+        A pod that has left the queue, because an event told that it is gone or has a node, is no error.
         """
         with self._lock:
-            if _key(pod) in self._entries:
+            if not self._has_left(pod):
                 self._tried(pod)
                 self.remove(pod)
 
@@ -287,10 +290,18 @@ class PendingQueue:
         entry = self._entries.get(key)
         return entry is not None and entry.place == place and entry.ticket == ticket
 
+    def _has_left(self, pod: Any) -> bool:
+        """Whether a pod is no longer in the queue, also where another one of its name is."""
+        entry = self._entries.get(_key(pod))
+        if entry is None:
+            return True
+        uid = None if isinstance(pod, str) else _model(pod).metadata.uid
+        return uid is not None and entry.pod.metadata.uid not in (None, uid)
+
     def _tried(self, pod: Any) -> _Entry:
         key = _key(pod)
-        entry = self._entries.get(key)
-        if entry is None or entry.place != _TRIED:
+        entry = self._entries[key]
+        if entry.place != _TRIED:
             raise KeyError(f"pod {key} is not being tried: pop it first")
         return entry
 

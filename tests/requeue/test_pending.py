@@ -169,6 +169,35 @@ def test_done_and_gone(queue: dra.PendingQueue) -> None:
     assert queue.next_time() is None
 
 
+def test_a_pod_that_leaves_while_it_is_tried_did_not_fail(queue: dra.PendingQueue) -> None:
+    for number, end in enumerate(("deleted", "bound")):
+        item = pod(f"p{number}", "x")
+        queue.add(item)
+        popped = queue.pop()
+        assert popped is not None
+        placed = attrs.evolve(popped, spec=attrs.evolve(popped.spec, node_name="node-1"))
+        queue.notify(dra.Event("deleted", popped) if end == "deleted" else dra.Event("updated", placed, old=popped))
+        queue.failed(popped)
+        queue.done(popped)
+        assert len(queue) == 0
+        assert queue.unschedulable() == queue.backoff() == []
+
+
+def test_a_pod_of_the_same_name_is_another_one(queue: dra.PendingQueue) -> None:
+    old, new = (
+        attrs.evolve(item, metadata=attrs.evolve(item.metadata, uid=uid))
+        for item, uid in ((pod("a", "x"), "1"), (pod("a", "x"), "2"))
+    )
+    queue.add(old)
+    queue.pop()
+    queue.notify(dra.Event("deleted", old))
+    queue.add(new)
+    queue.failed(old)
+    queue.done(old)
+    assert queue.active() == ["default/a"]
+    assert queue.pop() == new
+
+
 def test_follows_what_becomes_of_its_pods(queue: dra.PendingQueue) -> None:
     def bound(item: Pod) -> Pod:
         return attrs.evolve(item, spec=attrs.evolve(item.spec, node_name="node-1"))
