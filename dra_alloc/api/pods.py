@@ -29,6 +29,7 @@ __all__ = [
     "PodExtendedResourceClaimStatus",
     "PodResourceClaim",
     "PodResourceClaimStatus",
+    "PodSchedulingGate",
     "PodSchedulingGroup",
     "PodSpec",
     "PodStatus",
@@ -92,6 +93,13 @@ class Toleration(Model):
 
 
 @attrs.frozen(kw_only=True)
+class PodSchedulingGate(Model):
+    """Something that a pod waits for before any scheduler looks at it."""
+
+    name: str = attrs.field(default="", metadata=REQUIRED)
+
+
+@attrs.frozen(kw_only=True)
 class NodeAffinity(Model):
     """The nodes that a pod must run on; preferences are not kept."""
 
@@ -112,6 +120,7 @@ class PodSpec(Model):
     node_name: str | None = None
     resource_claims: tuple[PodResourceClaim, ...] = ()
     scheduling_group: PodSchedulingGroup | None = None
+    scheduling_gates: tuple[PodSchedulingGate, ...] = ()
     containers: tuple[Container, ...] = attrs.field(default=(), metadata=REQUIRED)
     init_containers: tuple[Container, ...] = ()
     ephemeral_containers: tuple[Container, ...] = ()

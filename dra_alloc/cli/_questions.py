@@ -61,7 +61,8 @@ def questions(
     """The questions that the input and the choice of the user pose.
 
     With a pod: that one. With claims: those, together. With neither: each pod that needs devices and is neither placed
-    nor finished, then each claim alone that is not allocated and belongs to no pod; both in the order of the input.
+    nor finished nor one that schedulers pass over, then each claim alone that is not allocated and belongs to no pod;
+    both in the order of the input.
     """
     pods: dict[str, api.Pod] = {}
     claims: dict[str, api.ResourceClaim] = {}
@@ -75,13 +76,22 @@ def questions(
     if claim_names:
         return [Question(claims=tuple(_named("ResourceClaim", name, claims) for name in claim_names))]
     used = {key for pod in pods.values() for key in _claims_of(pod)}
-    waiting = [Question(pod=pod) for pod in pods.values() if _waits(pod)]
+    waiting = [Question(pod=pod) for pod in pods.values() if _waits(pod) and _passed_over(pod) is None]
     alone = [Question(claims=(claim,)) for key, claim in claims.items() if key not in used and _is_free(claim)]
     return [*waiting, *alone]
 
 
 def _waits(pod: api.Pod) -> bool:
     return not pod.spec.node_name and not is_finished(pod) and bool(pod.spec.resource_claims or totals(pod))
+
+
+def _passed_over(pod: api.Pod) -> str | None:
+    """Why no scheduler tries a pod for now, or None."""
+    if pod.metadata.deletion_timestamp is not None:
+        return "is being deleted"
+    if pod.spec.scheduling_gates:
+        return f"waits for its scheduling gates: {', '.join(gate.name for gate in pod.spec.scheduling_gates)}"
+    return None
 
 
 def _is_free(claim: api.ResourceClaim) -> bool:
@@ -149,6 +159,15 @@ def _warn(asked: Iterable[Question], objects: Iterable[Any]) -> None:
         note(f"warning: and {told - _TOLD} more; dra-alloc check says all")
 
 
+def _tell_passed_over(pods: Iterable[api.Pod], rest: str) -> None:
+    """Say which pods no scheduler tries, and what that means here."""
+    found = [(pod, why) for pod in pods if (why := _passed_over(pod)) is not None]
+    for pod, why in found[:_TOLD]:
+        note(f"warning: pod {key_of(pod.metadata)} {why}; {rest}")
+    if len(found) > _TOLD:
+        note(f"warning: and {len(found) - _TOLD} more pods that schedulers pass over")
+
+
 def selection_options(function: Function) -> Function:
     """The options `--claim` and `--pod`, passed as `asked`: the questions about the `objects`; and `--node`, as `node`.
 
@@ -174,6 +193,12 @@ def selection_options(function: Function) -> Function:
             pod_name=None if pod_name is None else qualified(pod_name),
         )
         _warn(asked, objects)
+        if pod_name is not None:
+            pods = [question.pod for question in asked if question.pod is not None]
+            _tell_passed_over(pods, "what it would get all the same:")
+        elif not claim_names:
+            waiting = [item for item in objects if isinstance(item, api.Pod) and _waits(item)]
+            _tell_passed_over(waiting, "passed over, as schedulers do")
         return function(objects=objects, asked=asked, **rest)
 
     return wrapper  # type: ignore[return-value]

@@ -92,9 +92,10 @@ def command(
     A pod gets the claims that it names, those of its templates, and the one for its extended resources; its node
     selector, affinity, tolerations and requests count too.
 
-    Without --pod or --claim: every pod that waits for a node and needs devices, then every claim that is not allocated
-    and belongs to no pod, one after the other in the order of the input, each on the first node that fits. What one
-    gets is taken for those after it, as when a scheduler works through its queue; not so with --separately.
+    Without --pod or --claim: every pod that waits for a node and needs devices (but for those with scheduling gates and
+    those that are being deleted), then every claim that is not allocated and belongs to no pod, one after the other in
+    the order of the input, each on the first node that fits. What one gets is taken for those after it, as when a
+    scheduler works through its queue; not so with --separately.
     """
     cluster = cluster_of(objects, node)
     allocator = allocator_of(cluster, features)

@@ -121,7 +121,7 @@ NOT_KEPT: Mapping[type[Model], frozenset[str]] = {
     api.PodSpec: _words(
         "activeDeadlineSeconds automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks "
         "evictionResponders hostAliases hostIPC hostNetwork hostPID hostUsers hostname hostnameOverride "
-        "imagePullSecrets os readinessGates runtimeClassName schedulingGates securityContext serviceAccount "
+        "imagePullSecrets os readinessGates runtimeClassName securityContext serviceAccount "
         "serviceAccountName setHostnameAsFQDN shareProcessNamespace subdomain terminationGracePeriodSeconds "
         "topologySpreadConstraints volumes"
     ),

@@ -122,6 +122,27 @@ def test_pods_that_share_a_claim_share_its_device(run: Run) -> None:
     assert not late["fits"]
 
 
+def test_a_gated_pod_takes_no_device_from_those_after_it(run: Run) -> None:
+    def pod(name: str, **fields: Any) -> dict[str, Any]:
+        spec = {
+            "containers": [{"name": "main", "image": "x"}],
+            "resourceClaims": [{"name": "dev", "resourceClaimName": name}],
+            **fields,
+        }
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+    gated = pod("gated", schedulingGates=[{"name": "example.com/quota"}])
+    text = dump(NODE, CLASS, gpu_slice("a"), claim("gated"), claim("free"), gated, pod("free"))
+    shown = run("allocate", "-f", "-", "-o", "json", stdin=text)
+    assert [(answer["pod"], answer["node"]) for answer in shown.json["answers"]] == [("default/free", "node-1")]
+    assert shown.err == (
+        "warning: pod default/gated waits for its scheduling gates: example.com/quota; passed over, as schedulers do\n"
+    )
+    named = run("allocate", "-f", "-", "--pod", "gated", stdin=text)
+    assert named.status == 0
+    assert "scheduling gates: example.com/quota; what it would get all the same:" in named.err
+
+
 def test_a_pod_gets_the_claim_of_its_template_and_of_its_extended_resources(run: Run) -> None:
     served = {**CLASS, "spec": {"extendedResourceName": "example.com/gpu"}}
     template = {

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
+import attrs
 import click
 import pytest
 
@@ -50,6 +53,16 @@ def test_all_that_waits_is_asked_pods_before_lone_claims() -> None:
         Question(pod=second),
         Question(claims=(lone,)),
     ]
+
+
+def test_pods_that_schedulers_pass_over_are_asked_for_only_by_name() -> None:
+    gated, dying = pod("gated", from_template("t")), pod("dying", from_template("t"))
+    gates = (api.PodSchedulingGate(name="example.com/quota"),)
+    gated = attrs.evolve(gated, spec=attrs.evolve(gated.spec, scheduling_gates=gates))
+    end = datetime(2026, 1, 1, tzinfo=UTC)
+    dying = attrs.evolve(dying, metadata=attrs.evolve(dying.metadata, deletion_timestamp=end))
+    assert questions([gated, dying]) == []
+    assert questions([gated, dying], pod_name="default/gated") == [Question(pod=gated)]
 
 
 @pytest.mark.parametrize(
