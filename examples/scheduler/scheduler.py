@@ -137,23 +137,24 @@ class Scheduler:
         finished = pod.status is not None and pod.status.phase in ("Succeeded", "Failed")
         if finished:
             self.cluster.release(pod)
-        elif mine and not pod.spec.node_name and pod.metadata.key not in self._waiting and pod not in self.queue:
+        elif mine and _is_to_be_placed(pod) and pod.metadata.key not in self._waiting and pod not in self.queue:
             self.queue.add(pod)
 
     # Deciding
 
     def _try(self, pod: Pod) -> None:
+        reason: dra.DraError | None = None
         try:
             plan = self.allocator.allocate_pod(pod)
             if plan is not None and any(_is_made_by_controller(claim, plan) for claim in plan.claims):
                 plan = None  # the controller has yet to make its claims; their events wake the pod
             if plan is not None:
                 self.cluster.commit(plan)
-        except dra.DraError:
-            plan = None
+        except dra.DraError as error:
+            plan, reason = None, error
         if plan is None:
             self.failed += 1
-            self.queue.failed(pod)
+            self.queue.failed(pod, reason)
             return
         self.queue.done(pod)
         for item in _touched(plan):
@@ -288,6 +289,11 @@ def _version(obj: Any) -> int:
     """Resource versions of one object grow as numbers do (guaranteed since Kubernetes 1.35)."""
     text = obj.metadata.resource_version or "0"
     return int(text) if text.isdigit() else 0
+
+
+def _is_to_be_placed(pod: Pod) -> bool:
+    """Whether schedulers look at a pod: it has no node yet, nothing holds it back, and it is not on its way out."""
+    return not pod.spec.node_name and not pod.spec.scheduling_gates and pod.metadata.deletion_timestamp is None
 
 
 def _touched(plan: PodPlan) -> list[tuple[str, str]]:

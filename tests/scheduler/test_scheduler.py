@@ -131,6 +131,24 @@ def test_pods_of_other_schedulers_are_left_alone_but_their_devices_count(server:
     assert list(bound(client)) == ["pod-00000"]
 
 
+def test_a_pod_with_gates_is_tried_when_they_are_gone(server: FakeServer) -> None:
+    workload = read_workload("claim-template")
+    client = start(server, workload, nodes=1, pods=1)
+    (gated,) = workload.pods(1, 1, "dra-example")
+    gated["spec"]["schedulingGates"] = [{"name": "example.com/quota"}]
+    client.create(gated)
+    with running(server) as scheduler:
+        until(lambda: scheduler.bound == 1)
+        time.sleep(0.2)
+        assert list(bound(client)) == ["pod-00000"]
+        name = gated["metadata"]["name"]
+        stored = client.get("Pod", gated["metadata"]["namespace"], name)
+        del stored["spec"]["schedulingGates"]
+        client.update(stored)
+        until(lambda: scheduler.bound == 2)
+    assert name in bound(client)
+
+
 def test_a_finished_pod_makes_room(server: FakeServer) -> None:
     workload = read_workload("claim-template")
     client = start(server, workload, nodes=1, pods=11)
