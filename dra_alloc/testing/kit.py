@@ -6,6 +6,7 @@ The pytest plugin (`dra_alloc.testing.plugin`) hands them out as fixtures; `Kit`
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -98,27 +99,38 @@ class _Ask:
         self._claims = claims
         self._pod = pod
         self.title = f"pod {_name(pod)}" if pod is not None else _title(claims)
+        _warn_of_unknown_fields([pod] if pod is not None else _several(claims))
 
     def first_node(self) -> str | None:
         """The first node that fits; None also where the attempt ends with an error, which the explanation tells."""
+        __tracebackhide__ = True
         try:
             return next(iter(self._allocator.feasible_nodes(self._claims, pod=self._pod, limit=1)), None)
-        except DraError:
-            if self.explain(None).failure is None:
-                raise
+        except DraError as error:
+            self._needs_explanation(None, error)
             return None
 
     def allocate(self, node: str) -> Allocation | None:
         """What is had on a node; None as above."""
+        __tracebackhide__ = True
         try:
             if self._pod is None:
                 return self._allocator.allocate(self._claims, node=node)
             plan = self._allocator.allocate_pod(self._pod, node=node)
             return None if plan is None else Allocation(plan.allocations)
-        except DraError:
-            if self.explain(node).failure is None:
-                raise
+        except DraError as error:
+            self._needs_explanation(node, error)
             return None
+
+    def _needs_explanation(self, node: str | None, error: DraError) -> None:
+        """Raise an error that is about the question itself, without the insides of the library."""
+        __tracebackhide__ = True
+        try:
+            explained = self.explain(node).failure is not None
+        except DraError:
+            explained = False
+        if not explained:
+            raise error.with_traceback(None) from None
 
     def explain(self, node: str | None) -> Explanation:
         return self._allocator.explain(self._claims, pod=self._pod, node=node)
@@ -179,9 +191,20 @@ def _place(node: str | None) -> str:
     return "on any node" if node is None else f"on node {node}"
 
 
+def _several(claims: Any) -> list[Any]:
+    return list(claims) if isinstance(claims, Iterable) and not isinstance(claims, str | Mapping) else [claims]
+
+
+def _warn_of_unknown_fields(items: Iterable[Any]) -> None:
+    """A field that a test misspells is one that it does not test: say so at the line that asserts."""
+    from dra_alloc.codec import load
+
+    for warning in load(*(item for item in items if isinstance(item, Mapping))).warnings:
+        warnings.warn(str(warning), stacklevel=4)
+
+
 def _title(claims: Any) -> str:
-    several = isinstance(claims, Iterable) and not isinstance(claims, str | Mapping)
-    names = [_name(claim) for claim in claims] if several else [_name(claims)]
+    names = [_name(claim) for claim in _several(claims)]
     return f"claim{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 

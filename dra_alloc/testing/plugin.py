@@ -7,6 +7,7 @@ docs/testing.md shows a complete example.
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -69,9 +70,12 @@ def dra_cluster(request: pytest.FixtureRequest, _dra_bases: dict[tuple[Path, ...
         from dra_alloc import Cluster, DecodeError, load
 
         try:
-            base = _dra_bases[files] = Cluster.from_objects(load(*map(str, files)))
+            loaded = load(*map(str, files))
         except DecodeError as error:
             pytest.fail(f"dra_cluster: {error}", pytrace=False)
+        for warning in loaded.warnings:
+            warnings.warn(f"dra_cluster: {warning}", stacklevel=1)
+        base = _dra_bases[files] = Cluster.from_objects(loaded)
     return base.fork()
 
 
@@ -145,7 +149,10 @@ def _features(request: pytest.FixtureRequest) -> Features:
     if features is not None and version is not None:
         pytest.fail("dra_cluster: features and version exclude each other", pytrace=False)
     if version is not None:
-        return Features.for_version(str(version))
+        try:
+            return Features.for_version(str(version))
+        except ValueError as error:
+            pytest.fail(f"dra_cluster: {error}", pytrace=False)
     match features:
         case None:
             return Features()

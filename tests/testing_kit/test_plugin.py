@@ -242,6 +242,33 @@ def test_wrong_questions_are_no_failures_of_the_subject(pytester: pytest.Pyteste
     result.stdout.fnmatch_lines([f"E{message}"])
 
 
+def test_errors_of_the_question_show_the_line_of_the_test_alone(pytester: pytest.Pytester) -> None:
+    result = run(pytester, "def test(assert_allocates):\n    assert_allocates(pod='default/nobody')")
+    result.stdout.fnmatch_lines([">*assert_allocates(pod='default/nobody')", "E*DraError: there is no Pod *"])
+    result.stdout.no_fnmatch_line("*During handling*")
+    result.stdout.no_fnmatch_line("*cluster.py*")
+
+
+def test_misspelt_fields_of_files_and_claims_are_warned_of(pytester: pytest.Pytester) -> None:
+    source = """
+        import dra_alloc, pytest
+
+        def test(assert_allocates, dra_cluster):
+            claim = dra_cluster.get("ResourceClaim", "default/one").to_dict()
+            assert_allocates(claim)
+            claim["spec"]["devices"]["requests"][0]["exactly"]["cuont"] = 3
+            assert_allocates(claim)
+    """
+    result = run(pytester, source, files={"test_it.yaml": CLUSTER.replace("capacity:", "capacities:")})
+    result.assert_outcomes(passed=1, warnings=2)
+    result.stdout.fnmatch_lines(
+        [
+            "*dra_cluster: *test_it.yaml* ResourceSlice node-1-gpu: spec.devices[[]0].capacities: unknown field *",
+            "*test_it.py:7: *spec.devices.requests[[]0].exactly.cuont: unknown field *count*",
+        ]
+    )
+
+
 @pytest.mark.parametrize(
     ("marker", "files", "message"),
     [
