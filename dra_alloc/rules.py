@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ __all__ = [
     "capacity_fault",
     "consumed_amount",
     "derived_values",
+    "namesake",
     "published_capacities",
     "qualified",
     "tolerated",
@@ -44,6 +45,15 @@ AttributeValues = frozenset[tuple[str, object]]
 def qualified(name: str, driver: str) -> str:
     """The qualified form of an attribute or capacity name of a driver."""
     return name if "/" in name else f"{driver}/{name}"
+
+
+def namesake(names: Iterable[str], domain: str, name: str, driver: str) -> str | None:
+    """The qualified form of a published name that is spelt like a wanted one, but of another domain."""
+    for published in names:
+        other = qualified(published, driver)
+        if other.rpartition("/")[2] == name and other != f"{domain}/{name}":
+            return other
+    return None
 
 
 def tolerated(taint: DeviceTaint | Taint, tolerations: Sequence[DeviceToleration | Toleration]) -> bool:

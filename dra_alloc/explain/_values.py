@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dra_alloc.cel import compile_selector
 from dra_alloc.errors import CelError
+from dra_alloc.rules import namesake
 
 if TYPE_CHECKING:
     from dra_alloc.api import Device, DeviceAttribute, Quantity
@@ -40,16 +41,30 @@ def _literal(value: object) -> str:
 
 
 def attribute_text(device: Device, driver: str, expression: str) -> str:
-    """What a device has of the attributes that an expression reads: `model is "a100", numa is not there`."""
+    """What a device has of the attributes that an expression reads: `model is "a100", numa is not there`.
+
+    Of one that the device has in another domain than the expression says, both are told.
+    """
     said = []
     attributes, capacities = _read(expression)
     for domain, name in attributes:
         attribute = _entry(device.attributes, driver, domain, name)
-        said.append(f"{name} is {'not there' if attribute is None else value_text(attribute)}")
+        said.append(
+            _absent(device.attributes, driver, domain, name)
+            if attribute is None
+            else f"{name} is {value_text(attribute)}"
+        )
     for domain, name in capacities:
         capacity = _entry(device.capacity, driver, domain, name)
-        said.append(f"{name} is {'not there' if capacity is None else capacity.value}")
+        said.append(
+            _absent(device.capacity, driver, domain, name) if capacity is None else f"{name} is {capacity.value}"
+        )
     return ", ".join(said)
+
+
+def _absent(entries: Mapping[str, object], driver: str, domain: str, name: str) -> str:
+    other = namesake(entries, domain, name, driver)
+    return f"{name} is not there" if other is None else f"{domain}/{name} is not there, {other} is"
 
 
 def _entry(entries: Mapping[str, Entry], driver: str, domain: str, name: str) -> Entry | None:

@@ -34,5 +34,8 @@ def failed_selector(item: Item, path: str, failure: Failure) -> Finding:
     """A selector that fails on devices."""
     more = f" and {failure.count - 1} more" if failure.count > 1 else ""
     message = f"fails on device {failure.device.name}{more}: {failure.message}"
-    hint = "test with has() or use .? and orValue() where a device may lack the attribute; test device.driver first"
+    if failure.other is not None:
+        hint = f"is another domain meant? The device has {failure.other}"
+    else:
+        hint = "test with has() or use .? and orValue() where a device may lack the attribute; test device.driver first"
     return finding(item, "selector-fails", f"{path}[{failure.selector}].cel.expression", message, hint)

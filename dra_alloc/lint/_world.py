@@ -33,6 +33,7 @@ from dra_alloc.gates import Features
 from dra_alloc.inventory import PoolTable, compile_pool
 from dra_alloc.lint._findings import RULES, Finding, Fix
 from dra_alloc.pools import PoolKey, rule_selects
+from dra_alloc.rules import namesake
 
 if TYPE_CHECKING:
     from dra_alloc.cel import DeviceEnv, Program, VerdictCache
@@ -100,12 +101,16 @@ class Row:
 
 @attrs.frozen
 class Failure:
-    """A selector that fails: its position, the first device it fails on, the number of them, and why."""
+    """A selector that fails: its position, the first device it fails on, the number of them, and why.
+
+    other: what the device publishes in place of what it lacks, under the same name in another domain.
+    """
 
     selector: int
     device: Published
     count: int
     message: str
+    other: str | None = None
 
 
 @attrs.frozen
@@ -243,7 +248,7 @@ class World:
             faults = [(row, verdict) for row, verdict in verdicts if isinstance(verdict, CelError)]
             if faults:
                 (first, error), count = faults[0], sum(len(row.members) for row, _ in faults)
-                failures.append(Failure(number, first.members[0], count, error.message))
+                failures.append(Failure(number, first.members[0], count, error.message, self._namesake(program, first)))
         return Selection(rows, tuple(failures), unknown)
 
     def memo(self, name: str, make: Callable[[World], M]) -> M:
@@ -272,6 +277,18 @@ class World:
             return compile_selector(expression, list_attributes=self.features.DRAListTypeAttributes)
         except CelError:
             return None
+
+    def _namesake(self, program: Program, row: Row) -> str | None:
+        """What a device has of a name that the expression looks for in a domain of which nobody publishes anything."""
+        reads: list[tuple[Iterable[str], tuple[str, str]]] = []
+        reads += ((row.device.attributes, read) for read in sorted(program.reads.attributes))
+        reads += ((row.device.capacity, read) for read in sorted(program.reads.capacity))
+        found = (
+            namesake(names, domain, name, row.driver)
+            for names, (domain, name) in reads
+            if all(other.driver != domain for other in self.rows)
+        )
+        return next(filter(None, found), None)
 
     def _verdict(self, program: Program, row: Row) -> bool | CelError:
         env = row.env()

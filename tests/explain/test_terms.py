@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from dra_alloc import api
 from dra_alloc.cel import compile_selector, device_env
 from dra_alloc.explain._terms import conjuncts, term_programs
+from dra_alloc.explain._values import attribute_text
 
 TERMS = (
     'device.driver == "d.example.com"',
@@ -62,3 +63,31 @@ def test_all_terms_hold_exactly_when_the_whole_does(terms: list[str], number: in
 def test_what_is_no_conjunction_has_no_terms() -> None:
     assert term_programs('device.driver == "d"', True) == ()
     assert term_programs("a.b && 1", True) == ()
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("attributes['d.example.com'].a == 'x'", 'a is "x"'),
+        ("attributes['d.example.com'].b == 'x'", "b is not there"),
+        ("attributes['d.example.org'].a == 'x'", "d.example.org/a is not there, d.example.com/a is"),
+        (
+            "attributes['d.example.com'].numaNode == 0",
+            "d.example.com/numaNode is not there, resource.kubernetes.io/numaNode is",
+        ),
+        (
+            "capacity['d.example.org'].memory == quantity('1')",
+            "d.example.org/memory is not there, d.example.com/memory is",
+        ),
+    ],
+)
+def test_what_a_device_lacks_may_be_there_in_another_domain(expression: str, text: str) -> None:
+    device = api.Device(
+        name="d",
+        attributes={
+            "a": api.DeviceAttribute(string="x"),
+            "resource.kubernetes.io/numaNode": api.DeviceAttribute(int=0),
+        },
+        capacity={"memory": api.DeviceCapacity(value=api.Quantity.parse("1"))},
+    )
+    assert attribute_text(device, "d.example.com", f"device.{expression}") == text

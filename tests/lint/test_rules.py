@@ -102,6 +102,16 @@ def test_a_selector_of_a_class_that_fails_on_devices_of_other_drivers() -> None:
     assert found(GPUS, NICS, guarded) == []
 
 
+def test_the_name_in_another_domain_is_told_if_nobody_publishes_in_that_domain() -> None:
+    wrong = device_class("any", 'device.attributes["gpu.example.org"].model == "a"')
+    (finding,) = check([GPUS, wrong])
+    assert finding.code == "selector-fails"
+    assert finding.hint == "is another domain meant? The device has gpu.example.com/model"
+    broad = device_class("any", gpu('model == "a"'))
+    (finding,) = check([GPUS, NICS, broad])
+    assert "device.driver" in finding.hint
+
+
 def test_a_selector_is_judged_on_what_those_before_it_let_through() -> None:
     assert found(GPUS, NICS, *CLASSES, claim(request("gpu", gpu('model == "a"')))) == []
     failing = claim(request("gpu", gpu("index == 0"), gpu("memory == 1")))
