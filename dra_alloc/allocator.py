@@ -85,6 +85,10 @@ class Allocator:
     ) -> None:
         if not isinstance(cluster, Cluster):
             raise TypeError(f"Allocator takes a Cluster, not {type(cluster).__name__}; Cluster.from_objects makes one")
+        if features is not None and not isinstance(features, Features):
+            raise TypeError(f"features are Features(…), Features.for_version(…) or Features.all(), not {features!r}")
+        if budget is not None and not isinstance(budget, Budget):
+            raise TypeError(f"budget is a Budget(…), not {budget!r}")
         self.cluster = cluster
         self.features = features if features is not None else Features()
         self.budget = budget if budget is not None else Budget()

@@ -165,10 +165,12 @@ class Cluster:
     def get(self, kind: str, key: str) -> Any | None:
         """The object of a kind with the key `namespace/name` (or the name), or None.
 
-        An object without a namespace is in `default`, as for kubectl, and found under both keys.
+        An object without a namespace is in `default`, as for kubectl, and found under both keys. Raises ValueError for
+        what is no kind of object that a cluster holds.
         """
         objects = self._objects.get(kind)
         if objects is None:
+            _check_kind(kind)
             return None
         found = objects.get(key)
         return objects.get(_other_key(key)) if found is None else found
@@ -192,9 +194,12 @@ class Cluster:
         return decode_as(kind, item)
 
     def objects(self, kind: str) -> list[Any]:
-        """All objects of a kind, in the order in which they came."""
+        """All objects of a kind, in the order in which they came. Raises ValueError as `get` does."""
         objects = self._objects.get(kind)
-        return [] if objects is None else list(objects.values())
+        if objects is None:
+            _check_kind(kind)
+            return []
+        return list(objects.values())
 
     def nodes(self) -> list[Node]:
         """All nodes in order."""
@@ -297,7 +302,8 @@ class Cluster:
         if len(parts) == 1:
             pairs = list(parts[0]) if isinstance(parts[0], Iterable) and not isinstance(parts[0], str) else [None]
         if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
-            raise TypeError("commit takes a plan, a claim and its result, or a list of such pairs")
+            nothing = "; None is no answer: it did not fit" if parts and parts[-1] is None else ""
+            raise TypeError(f"commit takes a plan, a claim and its result, or a list of such pairs{nothing}")
         self._commit([(self._claim(claim), _allocation(result)) for claim, result in pairs], ())
 
     def release(self, *items: Any) -> None:
@@ -795,7 +801,23 @@ def _short(value: object) -> str:
 
 
 def _allocation(result: Any) -> AllocationResult:
+    if result is None:
+        raise TypeError("commit takes a claim and its result; None is no result: it did not fit")
+    if isinstance(result, list):
+        raise TypeError(
+            "commit takes the result of each claim, not the list of all: commit(claim, found[0]), or "
+            "commit(zip(claims, found))"
+        )
     return result if isinstance(result, AllocationResult) else AllocationResult.from_dict(result)
+
+
+def _check_kind(kind: str) -> None:
+    """A misspelt kind has no objects either, and would pass for one of which there is none."""
+    from dra_alloc.codec.versions import KINDS
+
+    kinds = sorted(name for _, name in KINDS)
+    if kind not in kinds:
+        raise ValueError(f"a cluster holds no objects of kind {kind!r}; kinds are {', '.join(kinds)}")
 
 
 def _identity(item: Any) -> tuple[str, str]:

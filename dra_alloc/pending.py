@@ -68,6 +68,8 @@ class PendingQueue:
         max_backoff: float = 10.0,
         flush_after: float = 300.0,
     ) -> None:
+        if not hasattr(index, "affected"):
+            raise TypeError(f"PendingQueue takes an index, such as RequeueIndex(cluster), not {type(index).__name__}")
         if not 0 <= initial_backoff <= max_backoff:
             raise ValueError(f"0 ≤ initial_backoff ≤ max_backoff must hold, not 0 ≤ {initial_backoff} ≤ {max_backoff}")
         if flush_after <= 0:

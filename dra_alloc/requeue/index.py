@@ -60,6 +60,8 @@ class RequeueIndex:
     """
 
     def __init__(self, cluster: Cluster, features: Features | None = None) -> None:
+        if not hasattr(cluster, "subscribe"):
+            raise TypeError(f"RequeueIndex takes a Cluster, not {type(cluster).__name__}")
         self.cluster = cluster
         self._features = features
         self._postings = Postings()

@@ -104,9 +104,7 @@ def test_generated_names_are_made_of_prefix_and_number() -> None:
 def test_nothing_without_a_name_is_kept(cluster: dra.Cluster) -> None:
     before = list(cluster)
     nameless = attrs.evolve(ONE, metadata=api.ObjectMeta())
-    with pytest.raises(
-        dra.DraError, match=r"^objects\[1\] ResourceClaim: metadata\.name is missing: .*, or gen"
-    ):
+    with pytest.raises(dra.DraError, match=r"^objects\[1\] ResourceClaim: metadata\.name is missing: .*, or gen"):
         dra.Cluster.from_objects([ONE, nameless])
     prefix = attrs.evolve(ONE, metadata=api.ObjectMeta(generate_name="one-"))
     for wrong in (nameless, prefix):
@@ -164,6 +162,25 @@ def test_a_name_is_no_list_of_names(cluster: dra.Cluster) -> None:
 def test_an_allocator_asks_a_cluster() -> None:
     with pytest.raises(TypeError, match=r"Allocator takes a Cluster, not list; Cluster.from_objects makes one"):
         dra.Allocator([])  # type: ignore[arg-type]
+
+
+def test_an_allocator_takes_features_and_a_budget(cluster: dra.Cluster) -> None:
+    with pytest.raises(TypeError, match=r"features are Features\(…\), .*, not 'all'"):
+        dra.Allocator(cluster, features="all")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"budget is a Budget\(…\), not 3"):
+        dra.Allocator(cluster, budget=3)  # type: ignore[arg-type]
+
+
+def test_a_misspelt_kind_is_not_one_without_objects(cluster: dra.Cluster) -> None:
+    assert cluster.get("PodGroup", "default/none") is None
+    assert cluster.objects("Workload") == []
+    for ask in (
+        lambda: cluster.get("pod", "default/one"),
+        lambda: cluster.objects("Pods"),
+        lambda: cluster.delete("resourceslices", "node-0"),
+    ):
+        with pytest.raises(ValueError, match=r"holds no objects of kind .*; kinds are DeviceClass, .*, Workload"):
+            ask()
 
 
 def test_a_slice_that_moves_to_another_pool_leaves_the_old_one(cluster: dra.Cluster) -> None:
@@ -233,6 +250,19 @@ def test_commit_holds_and_release_gives_back(cluster: dra.Cluster) -> None:
 def test_commit_refuses_other_arguments(cluster: dra.Cluster, arguments: tuple[object, ...]) -> None:
     with pytest.raises(TypeError, match="commit takes a plan, a claim and its result, or a list of such pairs"):
         cluster.commit(*arguments)
+
+
+def test_commit_says_what_it_takes_instead_of_an_answer_as_a_whole(cluster: dra.Cluster) -> None:
+    found = dra.Allocator(cluster).allocate("default/one", "node-0")
+    assert found is not None
+    with pytest.raises(TypeError, match=r"not the list of all: commit\(claim, found\[0\]\), or"):
+        cluster.commit("default/one", found)
+    with pytest.raises(TypeError, match="None is no answer: it did not fit"):
+        cluster.commit(None)
+    with pytest.raises(TypeError, match="None is no result: it did not fit"):
+        cluster.commit("default/one", None)
+    cluster.commit(zip(["default/one"], found, strict=True))
+    assert cluster.get("ResourceClaim", "default/one").status.allocation == found[0]
 
 
 def test_a_device_taken_meanwhile_is_a_conflict(cluster: dra.Cluster) -> None:
