@@ -19,6 +19,9 @@ __all__ = ["app", "run"]
 #: What a shell sees of a process that SIGINT or SIGPIPE ended.
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
 
+#: What commands are called elsewhere: pages, packages and other programs.
+_ALSO = {"lint": "check", "validate": "check", "why": "explain", "preempt": "whatif", "schedule": "allocate"}
+
 #: How click begins to tell of words that no option and no argument takes.
 _TOO_MANY = "Got unexpected extra argument"
 
@@ -60,7 +63,7 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         known = self.list_commands(ctx)
         if args and args[0] not in known and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], known, n=1)
+            near = [_ALSO[args[0]]] if args[0] in _ALSO else difflib.get_close_matches(args[0], known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
             ctx.fail(f"no such command {args[0]!r}; {hint}")
         return super().resolve_command(ctx, args)
@@ -93,6 +96,6 @@ def run(name: str, arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
     except OSError as error:
-        click.echo(f"error: {error.filename or 'input'}: {error.strerror or error}", err=True)
+        click.echo(f"error: {error.filename or 'output'}: {error.strerror or error}", err=True)
         return 2
     return status if isinstance(status, int) else 0

@@ -174,7 +174,7 @@ def selection_options(function: Function) -> Function:
     Goes below `input_options`, which reads the objects.
     """
 
-    @click.option("--node", metavar="NODE", help="Ask for this node only (default: the first one that fits).")
+    @click.option("--node", metavar="NODE", help="Ask for this node only.")
     @click.option(
         "--claim",
         "claim_names",

@@ -21,7 +21,7 @@ Examples:
 
 @click.command("quota", epilog=_EXAMPLES)
 @input_options
-@click.option("--namespace", default="default", show_default=True, metavar="NAME", help="Whose use is counted.")
+@click.option("-n", "--namespace", default="default", show_default=True, metavar="NAME", help="Whose use is counted.")
 @features_options
 @output_option
 def command(objects: list[Any], namespace: str, features: Features, output: str) -> int:

@@ -235,6 +235,9 @@ class _Reader:
     def _fields(self, data: Any, where: str, names: Sequence[str] | None = None) -> dict[str, Any]:
         if not isinstance(data, dict):
             raise self._wrong(where, f"expected an object, found {data!r:.60}")
+        if not where and "kind" in data:
+            hint = "a plan names files of such objects in `cluster` and `workload`"
+            raise self._wrong(where, "this is a Kubernetes object, and no plan", hint)
         unknown = [name for name in data if names is not None and name not in names]
         if unknown:
             raise self._wrong(where, f"unknown field {unknown[0]!r}", f"there are {', '.join(names or ())}")

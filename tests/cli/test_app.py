@@ -60,6 +60,21 @@ def test_an_unknown_command_is_met_with_the_nearest(run: Run) -> None:
     assert "no such command 'allocat'; did you mean 'allocate'?" in shown.err
 
 
+def test_a_command_by_the_name_of_its_page_is_met_with_its_own(run: Run) -> None:
+    assert "no such command 'lint'; did you mean 'check'?" in run("lint").err
+
+
+def test_what_cannot_be_written_is_not_called_the_input() -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("there is no /dev/full here")
+    with full.open("w") as nowhere:
+        shown = subprocess.run(
+            [sys.executable, "-m", "dra_alloc", "--version"], stdout=nowhere, stderr=subprocess.PIPE, text=True
+        )
+    assert (shown.returncode, shown.stderr) == (2, "error: output: No space left on device\n")
+
+
 def test_an_unknown_command_that_is_near_to_none_is_met_with_all(run: Run) -> None:
     shown = run("frobnicate")
     assert shown.status == 2

@@ -112,6 +112,7 @@ def test_quotas(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, error = run(capsys, "quota", "-f", example, "--namespace", "other", "-o", "json")
     assert json.loads(out)["used"] == {"count/resourceclaims.resource.k8s.io": 0}
     assert error == "warning: no pod or claim in the namespace other; there are some in default\n"
+    assert run(capsys, "quota", "-f", example, "-n", "other", "-o", "json")[1] == out
 
 
 def test_searching_on_for_devices_that_the_node_is_enough_for(capsys: pytest.CaptureFixture[str]) -> None:

@@ -136,6 +136,7 @@ axes:
         ("[1", "no valid YAML"),
         ("- 1\n", "expected an object, found [1]"),
         ("workload: workload.yaml\n", "there is no `cluster`"),
+        ("apiVersion: v1\nkind: List\nitems: []\n", "this is a Kubernetes object, and no plan (a plan names files"),
         ("cluster: 3\n", "cluster: files are named by their paths"),
         ("cluster: gone.yaml\n", "there is no"),
         ("cluster: cluster.yaml\nfetures: {}\n", "unknown field 'fetures'"),
