@@ -13,6 +13,7 @@ from dra_alloc.cli._questions import qualified
 from dra_alloc.gates import Features
 
 if TYPE_CHECKING:
+    from dra_alloc.allocator import Allocator
     from dra_alloc.features.groups import GroupPlan
 
 __all__ = ["command"]
@@ -48,17 +49,36 @@ def command(
     allocator = allocator_of(cluster_of(objects), features)
     group = qualified(group)
     plan = allocator.allocate_group(group, min_count=min_count, max_tries=max_tries)
+    reason = None if plan is not None else _why(allocator, group, min_count)
     if output != "table":
-        emit({"group": group, "fits": plan is not None, "plan": None if plan is None else plan.to_dict()}, output)
+        form = None if plan is None else plan.to_dict()
+        emit({"group": group, "fits": plan is not None, "plan": form, "reason": reason}, output)
     else:
-        _print(group, plan, Devices(objects))
+        _print(group, plan, reason, Devices(objects))
     return int(plan is None)
 
 
-def _print(group: str, plan: GroupPlan | None, devices: Devices) -> None:
+def _why(allocator: Allocator, group: str, min_count: int | None) -> str:
+    """Where to look first if there is no plan: at the number of pods, at one that fits nowhere, or at all together."""
+    from dra_alloc.features.groups.members import fewest_of, members_of
+
+    members = members_of(allocator, group)
+    running, waiting = len(members.running), len(members.waiting)
+    fewest = fewest_of(members, min_count)
+    if running + waiting < fewest:
+        return f"{fewest} pods must run, and the input has {running + waiting} of the group"
+    alone = [pod.metadata.key for pod in members.waiting if not allocator.feasible_nodes(pod=pod, limit=1)]
+    if alone:
+        more = f" and {len(alone) - 3} more" if len(alone) > 3 else ""
+        return f"no node fits even alone: {', '.join(alone[:3])}{more}; dra-alloc explain --pod {alone[0]} says why"
+    return f"each of the {waiting} pods that wait fits alone, but not {fewest - running} of them together"
+
+
+def _print(group: str, plan: GroupPlan | None, reason: str | None, devices: Devices) -> None:
     out = console()
     if plan is None:
         out.print(f"group {group}: does not fit", style="bold yellow")
+        out.print(f"  {reason}", highlight=False, soft_wrap=True)
         return
     out.print(f"group {group}: {len(plan.plans)} pods have a node", style="bold green")
     table = new_table("pod", "node", "claim", "request", "device", "details")

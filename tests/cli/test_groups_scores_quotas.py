@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,9 +37,65 @@ def test_a_group_is_planned_as_a_unit(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_a_group_that_does_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capsys, *GROUP, "--min-count", "4")
-    assert (status, out.strip()) == (1, "group default/training: does not fit")
+    reason = "4 pods must run, and the input has 3 of the group"
+    assert (status, out) == (1, f"group default/training: does not fit\n  {reason}\n")
     status, out, _ = run(capsys, *GROUP, "--min-count", "4", "-o", "json")
-    assert (status, json.loads(out)) == (1, {"group": "default/training", "fits": False, "plan": None})
+    form = {"group": "default/training", "fits": False, "plan": None, "reason": reason}
+    assert (status, json.loads(out)) == (1, form)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "reason"),
+    [
+        (0, "no node fits even alone: default/a, default/b; dra-alloc explain --pod default/a says why"),
+        (1, "each of the 2 pods that wait fits alone, but not 2 of them together"),
+    ],
+)
+def test_where_to_look_first_if_a_group_does_not_fit(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, gpus: int, reason: str
+) -> None:
+    claims = {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}}
+    pool = {"name": "n", "generation": 1, "resourceSliceCount": 1}
+    devices = [{"name": f"gpu-{number}"} for number in range(gpus)]
+    objects: list[dict[str, Any]] = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}},
+        {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}},
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceSlice",
+            "metadata": {"name": "n"},
+            "spec": {"driver": "gpu.example.com", "nodeName": "n", "pool": pool, "devices": devices},
+        },
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaimTemplate",
+            "metadata": {"name": "t", "namespace": "default"},
+            "spec": claims,
+        },
+        {
+            "apiVersion": "scheduling.k8s.io/v1beta1",
+            "kind": "PodGroup",
+            "metadata": {"name": "g", "namespace": "default"},
+            "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
+        },
+        *(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": "default"},
+                "spec": {
+                    "containers": [{"name": "main"}],
+                    "schedulingGroup": {"podGroupName": "g"},
+                    "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "t"}],
+                },
+            }
+            for name in ("a", "b")
+        ),
+    ]
+    path = tmp_path / "group.json"
+    path.write_text(json.dumps(objects))
+    status, out, _ = run(capsys, "group", "-f", str(path), "g")
+    assert (status, out) == (1, f"group default/g: does not fit\n  {reason}\n")
 
 
 def test_a_group_that_is_not_there_or_asks_too_much_of_the_budget(capsys: pytest.CaptureFixture[str]) -> None:
