@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -84,6 +85,8 @@ def _impact(cluster: Cluster, name: str, now: datetime, features: Features, stri
     known = {rule.metadata.name: rule for rule in cluster.rules()}
     if name not in known:
         there = f"there are: {', '.join(sorted(known))}" if known else "there is none in the input"
+        if Path(name).is_file():
+            there = "a file of rules is given with -f, and the rule by its name"
         raise click.BadParameter(f"no DeviceTaintRule {name!r}; {there}", param_hint="--rule")
     return try_rule(known[name], cluster, now=now, features=features, strict=strict)
 

@@ -60,6 +60,8 @@ def test_a_rule_that_is_not_there(run: Run) -> None:
     assert "no DeviceTaintRule 'closed-rack'; there are: open-rack" in found.err
     none = run("taints", "-f", "examples/taints/cluster.yaml", "--rule", "closed-rack")
     assert "there is none in the input" in none.err
+    file = run("taints", "-f", "examples/taints", "--rule", "examples/taints/cluster.yaml")
+    assert "a file of rules is given with -f, and the rule by its name" in file.err
 
 
 def test_devices_with_their_taints(run: Run) -> None:
