@@ -95,15 +95,20 @@ def signature(ask: Ask, view: NodeView) -> tuple[object, ...]:
     """What a node is to the question: equal signatures, equal verdicts.
 
     It tells, pool by pool in search order, the rows of the devices that matter and what is in use of them; for pools
-    with counters their layout, for what is used in shares how much; and which faults there are.
+    with counters their layout, for what is used in shares how much; which faults there are, and, where all devices are
+    asked for, how many of the pools are looked at before the first that is faulty: whichever ends the attempt first.
     """
     question, inventory = ask.question, ask.inventory
     assert question is not None
     parts: list[object] = []
+    faulty = view.faulty[0] if question.has_every and view.faulty else None
+    before = 0
     for table, visible, elsewhere in zip(view.pools, view.visible, view.elsewhere, strict=True):
         state = inventory.state(table)
         devices = question.rows(table).signature(visible, elsewhere, state.held)
         if devices:
+            if faulty is not None and not _comes_before(view, faulty, table):
+                before += 1
             parts.append(devices)
             if table.sets:
                 parts.append(table.layout)
@@ -111,8 +116,13 @@ def signature(ask: Ask, view: NodeView) -> tuple[object, ...]:
             if state.digest is not None:
                 parts.append(state.digest)
     if view.faulty:
-        parts.append(tuple(sorted({table.fault for table in view.faulty})))
+        parts.append((before, *sorted({table.fault for table in view.faulty})))
     return tuple(parts)
+
+
+def _comes_before(view: NodeView, faulty: PoolTable, other: PoolTable) -> bool:
+    """Whether a faulty pool is looked at before another; pools with binding conditions come last."""
+    return view.pools.index(other) >= view.late or faulty.key < other.key
 
 
 @attrs.define(eq=False)  # not frozen: one is made for each answer, and that costs time
@@ -249,7 +259,7 @@ class Attempt:
         devices = self.search.every_list(number, position)
         broken = next((each for each in devices if each[2] in (_core.CODE_BROKEN, _core.CODE_MALFORMED)), None)
         faulty = self.view.faulty
-        if faulty and (broken is None or self._comes_before(faulty[0], self.pools[broken[0]])):
+        if faulty and (broken is None or _comes_before(self.view, faulty[0], self.pools[broken[0]])):
             slot = self.question.slots[number]
             raise AllocationError(
                 "pool-all",
@@ -262,10 +272,6 @@ class Attempt:
             kind = "broken-selector" if broken[2] == _core.CODE_BROKEN else "malformed-request"
             raise self._error(kind, number, position, broken[0], broken[1], -1)
         return len(devices)
-
-    def _comes_before(self, faulty: PoolTable, other: PoolTable) -> bool:
-        """Whether a faulty pool is looked at before another; pools with binding conditions come last."""
-        return self.view.pools.index(other) >= self.view.late or faulty.key < other.key
 
     def conclude(self, outcome: tuple[str, Any]) -> list[Any] | None:
         """The answer in an outcome of the search, None if there is none; anything else is raised."""

@@ -121,6 +121,35 @@ def test_nodes_with_a_faulty_pool_do_not_stop_the_others() -> None:
     assert (caught.value.kind, caught.value.node) == ("pool-all", "node-00001")
 
 
+def test_a_faulty_pool_hides_errors_only_of_the_devices_behind_it() -> None:
+    """What node-0 and node-1 have looks the same but for the place of the faulty pool among the others."""
+
+    def pool(name: str, node: str, slices: int = 1) -> dict[str, object]:
+        place = {"driver": GPU, "pool": {"name": name, "generation": 1, "resourceSliceCount": slices}, "nodeName": node}
+        spec = {**place, "devices": [{"name": "a"}]}
+        return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": name}, "spec": spec}
+
+    objects = [
+        *({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}} for name in ("node-0", "node-1")),
+        {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}},
+        *(pool("a-faulty", "node-0", slices=2), pool("m-sound-0", "node-0")),
+        *(pool("m-sound-1", "node-1"), pool("z-faulty", "node-1", slices=2)),
+    ]
+    failing = {"cel": {"expression": f'device.attributes["{GPU}"].nope'}}
+    exactly = {"deviceClassName": "gpu", "allocationMode": "All", "selectors": [failing]}
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "all", "namespace": "default"},
+        "spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}},
+    }
+    alloc = dra.Allocator(dra.Cluster.from_objects(dra.load(*objects)))
+    assert alloc.feasible_nodes(claim, ["node-0"]) == []
+    with pytest.raises(dra.AllocationError) as caught:
+        alloc.feasible_nodes(claim, ["node-0", "node-1"])
+    assert (caught.value.kind, caught.value.device) == ("cel", f"{GPU}/m-sound-1/a")
+
+
 def test_a_refusal_is_forgotten_when_something_changes() -> None:
     work = workloads.full(2)
     cluster = dra.Cluster.from_objects(work.objects)
