@@ -189,16 +189,19 @@ def compile_pool(tuple key, slices, rules, features):
     """The table of a pool, or None if none of its slices counts with these features."""
     cdef bint partitionable = features.DRAPartitionableDevices
     cdef bint groups = features.DRADeviceCompatibilityGroups
-    cdef list known = [item for item in slices if is_known(item.spec, partitionable, groups)]
+    cdef list known = [item for item in slices if is_known(item.spec, groups)]
     if not known:
         return None
-    cdef tuple current = newest(known) if len(known) > 1 else tuple(known)
+    cdef tuple whole = newest(known) if len(known) > 1 else tuple(known)
+    cdef tuple current = whole if partitionable else tuple([item for item in whole if is_plain(item.spec)])
+    if not current:
+        return None
     cdef PoolTable table = PoolTable(key, current)
-    wanted = len(current)
-    for item in current:
+    wanted = len(whole)
+    for item in whole:
         if item.spec.pool.resource_slice_count != wanted:
             table.fault = "incomplete"
-            table.reason = incomplete_reason(key, current)
+            table.reason = incomplete_reason(key, whole)
             return table
     cdef bint counting = False
     cdef bint selective = False
@@ -251,10 +254,8 @@ def compile_pool(tuple key, slices, rules, features):
     return table
 
 
-cdef bint is_known(spec, bint partitionable, bint groups) except -1:
-    """Slices that use a feature that is off are not seen at all, which leaves their pool incomplete."""
-    if not partitionable and (spec.per_device_node_selection or spec.shared_counters):
-        return False
+cdef bint is_known(spec, bint groups) except -1:
+    """Slices with groups that are off are not seen at all, which leaves their pool incomplete."""
     for device in spec.devices:
         prefetch(device)  # this is the first look at them
     if groups:
@@ -264,6 +265,11 @@ cdef bint is_known(spec, bint partitionable, bint groups) except -1:
             if consumption.compatibility_groups:
                 return False
     return True
+
+
+cdef bint is_plain(spec) except -1:
+    """Without partitionable devices all other slices offer nothing to any node; they count for their pool."""
+    return not spec.per_device_node_selection and not spec.shared_counters
 
 
 cdef str first_duplicate(list devices):

@@ -123,10 +123,19 @@ def test_with_the_gate_off_devices_that_consume_counters_are_not_offered() -> No
     assert found(allocator, 2) is None
 
 
-def test_with_the_gate_off_a_pool_lacks_its_slice_of_counters() -> None:
-    pool = [counters_of(card()), parts_of("plain")]
-    assert found(world(pool)[1], 1) == [answer("plain")]
-    assert found(world(pool, features=OFF)[1], 1) is None
+def test_with_the_gate_off_slices_that_are_ignored_count_for_their_pool() -> None:
+    pool = [counters_of(card()), parts_of("plain", part("half", "40Gi", 3))]
+    assert found(world(pool, features=OFF)[1], 1) == [answer("plain")]
+    assert found(world(pool, features=OFF)[1], 2) is None
+    assert found(world(pool[1:], features=OFF)[1], 1) is None  # half a pool is incomplete, whatever the missing half is
+
+
+def test_with_the_gate_off_a_newer_generation_of_ignored_slices_ends_the_older_one() -> None:
+    old = slice_of("plain")
+    new = attrs.evolve(old.spec, pool=attrs.evolve(old.spec.pool, generation=2), devices=(), shared_counters=(card(),))
+    newer = attrs.evolve(old, metadata=attrs.evolve(old.metadata, name="newer"), spec=new)
+    assert found(world(old, features=OFF)[1], 1) == [answer("plain")]
+    assert found(world(old, newer, features=OFF)[1], 1) is None
 
 
 @pytest.mark.parametrize(

@@ -60,10 +60,12 @@ def gather_pools(node: Node, slices: list[ResourceSlice], features: Features) ->
         current = sorted(
             (item for item in members if item.spec.pool.generation == newest), key=lambda item: item.metadata.name
         )
-        local = tuple(_of_one_kind(item) for item in current if slice_concerns(item, node))
+        usable = [item for item in current if _usable(item, features)]
+        local = tuple(_of_one_kind(item) for item in usable if slice_concerns(item, node))
         if local:
-            whole = tuple(map(_of_one_kind, current))
-            pools.append(Pool(driver, name, whole, local, _fault(whole, features)))
+            whole = tuple(map(_of_one_kind, usable))
+            fault = _fault(whole, features) if _is_complete(current) else "incomplete"
+            pools.append(Pool(driver, name, whole, local, fault))
     return sorted(pools, key=_waits_for_binding)
 
 
@@ -80,13 +82,20 @@ def list_offers(pools: list[Pool]) -> list[Offer]:
 
 
 def _known(item: ResourceSlice, features: Features) -> bool:
-    """Whether the features that the slice needs are on; others are as if they were not there."""
-    spec = item.spec
-    if not features.DRAPartitionableDevices and (spec.per_device_node_selection or spec.shared_counters):
-        return False
+    """Whether the slice is there at all: without compatibility groups, those that declare some are not."""
     return features.DRADeviceCompatibilityGroups or not any(
-        consumption.compatibility_groups for device in spec.devices for consumption in device.consumes_counters
+        consumption.compatibility_groups for device in item.spec.devices for consumption in device.consumes_counters
     )
+
+
+def _usable(item: ResourceSlice, features: Features) -> bool:
+    """Whether the slice offers anything to any node; one that does not counts for its pool all the same."""
+    spec = item.spec
+    return features.DRAPartitionableDevices or not (spec.per_device_node_selection or spec.shared_counters)
+
+
+def _is_complete(slices: list[ResourceSlice]) -> bool:
+    return {item.spec.pool.resource_slice_count for item in slices} == {len(slices)}
 
 
 def _of_one_kind(item: ResourceSlice) -> ResourceSlice:
@@ -100,9 +109,7 @@ def _waits_for_binding(pool: Pool) -> bool:
 
 
 def _fault(slices: tuple[ResourceSlice, ...], features: Features) -> str:
-    counts = {item.spec.pool.resource_slice_count for item in slices}
-    if counts != {len(slices)}:
-        return "incomplete"
+    """What is wrong with a complete pool: "invalid" or nothing."""
     names = [device.name for item in slices for device in item.spec.devices]
     if len(names) != len(set(names)):
         return "invalid"
