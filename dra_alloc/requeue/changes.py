@@ -4,12 +4,13 @@ A device *helps* a pod if one of its wants may have it now and could not before,
 better: it came free, more nodes reach it, it is larger, draws less, or has other attributes for the constraints. A
 device stops *standing in the way* of a pod if it changes or goes while looking at it was an error for one of its wants,
 or while one of its requests was for all devices. Nothing else of a device matters to whether there is an answer: more
-devices, and better ones, only add answers.
+devices, and better ones, only add answers. The exception are node allocatable resources, for which a pod is judged by
+the first answer alone: where devices have them, a device that got worse helps as one that got better does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 import attrs
@@ -30,12 +31,17 @@ _NONE_HELD: Mapping[str, Holding] = {}
 
 
 class Helped:
-    """Collects keys of the wants that an event helps."""
+    """Collects keys of the wants that an event helps.
 
-    __slots__ = ("judge", "keys")
+    losing: whether a device that is no longer to be had helps, too. Of node allocatable resources (KEP-5517) only the
+    first answer of the search is judged; without one of its devices there is another first answer.
+    """
 
-    def __init__(self, judge: Judge) -> None:
+    __slots__ = ("judge", "keys", "losing")
+
+    def __init__(self, judge: Judge, *, losing: bool = False) -> None:
         self.judge = judge
+        self.losing = losing
         self.keys: set[str] = set()
 
     def better(self, row: Row, *, normal: bool = True, admin: bool = True) -> None:
@@ -92,6 +98,10 @@ def compare_pools(
         for number, device in enumerate(new.devices):
             if not eased.isdisjoint(_sets(device)) and not _held_whole(holdings, device.name):
                 helped.better(helped.judge.row(new, number), admin=False)
+    if helped.losing and old is not None:
+        # What is left of the pool may come in another order, or before or after other pools.
+        for row in helped.judge.rows(old.key[0], old.devices, old.taints):
+            helped.better(row)
 
 
 def _sound(table: PoolTable | None) -> PoolTable | None:
@@ -277,10 +287,7 @@ def freed(helped: Helped, table: PoolTable | None, names: Iterable[str]) -> None
             continue
         helped.better(helped.judge.row(table, number), admin=False)
         eased.update(_sets(table.devices[number]))
-    if eased:
-        for number, device in enumerate(table.devices):
-            if device.consumes_counters and not eased.isdisjoint(_sets(device)):
-                helped.better(helped.judge.row(table, number), admin=False)
+    _drawing(helped, table, eased)
 
 
 def taken(
@@ -291,14 +298,28 @@ def taken(
         return
     names = list(names)
     now = {**holdings, **{name: Holding(shares=((claim, "", ()),)) for name in names if name not in holdings}}
+    lost: set[str] = set()
     for name in names:
         number = table.index.get(name)
         if number is None:
             continue
         row = helped.judge.row(table, number)
         helped.broken(row)
+        if helped.losing:
+            helped.better(row, admin=False)
+            lost.update(_sets(row.device))
         if table.sets and row.device.allow_multiple_allocations and _is_overdrawn(table, number, claim, now):
             helped.better(row, admin=False)
+    _drawing(helped, table, lost)
+
+
+def _drawing(helped: Helped, table: PoolTable, sets: Set[str]) -> None:
+    """What is left of some counter sets of a pool has changed."""
+    if not sets:
+        return
+    for number, device in enumerate(table.devices):
+        if device.consumes_counters and not sets.isdisjoint(_sets(device)):
+            helped.better(helped.judge.row(table, number), admin=False)
 
 
 def _is_overdrawn(table: PoolTable, number: int, claim: str, holdings: Mapping[str, Holding]) -> bool:
@@ -346,6 +367,7 @@ def compare_views(helped: Helped, before: NodeView, after: NodeView | None) -> N
     """A node sees other pools and devices than before; after: None for a node that is gone."""
     old = _look(before)
     new = _look(after) if after is not None else {}
+    same = True
     for key in {**old, **new}:
         table = (new.get(key) or old[key]).table
         nothing = [False] * len(table.devices)
@@ -353,6 +375,7 @@ def compare_views(helped: Helped, before: NodeView, after: NodeView | None) -> N
         usable_after = new[key].usable if key in new else nothing
         if usable_before == usable_after:
             continue
+        same = False
         rows = helped.judge.rows_of(table)
         for row, was, now in zip(rows, usable_before, usable_after, strict=True):
             if now and not was:
@@ -360,6 +383,8 @@ def compare_views(helped: Helped, before: NodeView, after: NodeView | None) -> N
                 helped.better(row)
             elif was and not now:
                 helped.changed(row, None)
+    if helped.losing and after is not None and not same:
+        offered(helped, after)
     still = set() if after is None else {table.key for table in after.faulty}
     if any(table.key not in still for table in before.faulty):
         helped.keys.add(EVERY)

@@ -228,12 +228,18 @@ class RequeueIndex:
         keys.add(FAILED)
         return self._find(keys)
 
-    def _helped(self, look: Callable[[Helped, Inventory], None], keys: Iterable[str] = ()) -> list[Waiting]:
-        """Pods that changes of devices help, and those under other keys."""
+    def _helped(
+        self, look: Callable[[Helped, Inventory], None], keys: Iterable[str] = (), *, mapped: bool = False
+    ) -> list[Waiting]:
+        """Pods that changes of devices help, and those under other keys.
+
+        mapped: whether devices of the event have node allocatable resources, besides those of the cluster.
+        """
         found = {*keys}
+        mapped = mapped or self.cluster.has_node_resources()
         with self.cluster._caches.lock:  # the allocators' lock of what is compiled
             for judge, inventory in self._each_judge():
-                helped = Helped(judge)
+                helped = Helped(judge, losing=mapped and inventory.features.DRANodeAllocatableResources)
                 look(helped, inventory)
                 found |= helped.keys
         return self._with_failed(found)
@@ -368,7 +374,8 @@ class RequeueIndex:
                 before, after = (self._pool_with(inventory, key, event.object, item) for item in (old, new))
                 compare_pools(helped, before, after, self.cluster.holdings(key))
 
-        return self._helped(look)
+        devices = [device for item in (old, new) if item is not None for device in item.spec.devices]
+        return self._helped(look, mapped=any(device.node_allocatable_resources for device in devices))
 
     def _pool_with(
         self, inventory: Inventory, key: PoolKey, event_slice: ResourceSlice, item: ResourceSlice | None
@@ -424,6 +431,8 @@ class RequeueIndex:
                 holding = holdings.get(device.name)
                 helped.changed(before, after)
                 helped.other(before, after, normal=holding is None or not holding.whole)
+                if helped.losing:
+                    helped.better(before)
 
     # Nodes
 

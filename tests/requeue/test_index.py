@@ -23,6 +23,8 @@ from dra_alloc.api import (
     DeviceTaintRuleSpec,
     DeviceTaintSelector,
     Namespace,
+    NodeAllocatableOverhead,
+    NodeAllocatableResource,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
@@ -581,6 +583,53 @@ class TestNodes:
             pods=(pod("a", "x"), pod("b", "y")),
         )
         assert happens(index, "added", node("node-2")) == ["default/a"]
+
+
+class TestNodeResources:
+    """KEP-5517: only the first answer is judged, so that a pod is helped by what takes its first device away."""
+
+    GREEDY = device(
+        "d1",
+        node_allocatable_resources={
+            "cpu": NodeAllocatableResource(overhead=NodeAllocatableOverhead(per_pod=Quantity.parse("2")))
+        },
+    )
+    BOTH = slice_of(GREEDY, device("d2"))
+    TAINT = DeviceTaint(key="k", effect="NoSchedule")
+    RULE = DeviceTaintRule(
+        metadata=ObjectMeta(name="rule"),
+        spec=DeviceTaintRuleSpec(device_selector=DeviceTaintSelector(device="d1"), taint=TAINT),
+    )
+    EVENTS = (
+        dra.Event("updated", slice_of(device("d2")), old=BOTH),
+        dra.Event("updated", slice_of(device("d2"), GREEDY), old=BOTH),
+        dra.Event("updated", slice_of(attrs.evolve(GREEDY, taints=(TAINT,)), device("d2")), old=BOTH),
+        dra.Event("added", RULE),
+        dra.Event("added", holding(claim("rival"), "d1")),
+    )
+
+    @pytest.mark.parametrize("event", EVENTS, ids=["gone", "after-another", "tainted", "by-rule", "taken"])
+    @pytest.mark.parametrize("followed", [False, True])
+    def test_what_takes_the_first_device_away_helps(self, event: dra.Event, followed: bool) -> None:
+        host = attrs.evolve(node("node-1"), status=NodeStatus(allocatable={"cpu": Quantity.parse("1")}))
+        cluster = dra.Cluster.from_objects([*CLASSES, host, self.BOTH, claim("x"), claim("y", request("nic"))])
+        waiting, other = pod("waiting", "x"), pod("other", "y")
+        features = dra.Features(DRANodeAllocatableResources=True)
+        allocator = dra.Allocator(cluster, features)
+        index = dra.RequeueIndex(cluster, features)
+        index.add_all([waiting, other])
+        assert allocator.allocate_pod(waiting) is None
+        if followed:
+            cluster.upsert(event.object)
+            assert allocator.allocate_pod(waiting) is not None
+        assert index.affected(event) == ["default/waiting"]
+
+    def test_without_such_devices_it_does_not(self) -> None:
+        cluster = dra.Cluster.from_objects([*CLASSES, node("node-1"), claim("x")])
+        index = dra.RequeueIndex(cluster, dra.Features(DRANodeAllocatableResources=True))
+        index.add(pod("waiting", "x"))
+        both = slice_of(device("d1"), device("d2"))
+        assert index.affected(dra.Event("updated", slice_of(device("d2")), old=both)) == []
 
 
 class TestOthers:

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 import dra_alloc as dra
 from dra_alloc.api import (
     Container,
+    Device,
     Namespace,
+    NodeAllocatableOverhead,
+    NodeAllocatableResource,
     NodeSpec,
     NodeStatus,
     ObjectMeta,
@@ -40,6 +43,13 @@ from tests.requeue.objects import (
 RESOURCE = "example.com/gpu"
 MODELS = ("a", "b")
 
+
+def greedy(name: str) -> Device:
+    """A device that needs CPU of its node besides."""
+    overhead = NodeAllocatableOverhead(per_pod=Quantity.parse("2"))
+    return device(name, node_allocatable_resources={"cpu": NodeAllocatableResource(overhead=overhead)})
+
+
 #: All that may be in the cluster, in several states each. An event puts one in place, or takes it away.
 THINGS: tuple[tuple[object, ...], ...] = (
     tuple(
@@ -61,6 +71,8 @@ THINGS: tuple[tuple[object, ...], ...] = (
     (
         slice_of(device("d1", "a"), device("d2", "b"), on="node-1", name="one", pool="one"),
         slice_of(device("d1", "b"), on="node-1", name="one", pool="one"),
+        slice_of(greedy("d1"), device("d2", "a"), on="node-1", name="one", pool="one"),
+        slice_of(device("d2", "a"), greedy("d1"), on="node-1", name="one", pool="one"),
     ),
     (slice_of(device("d1", "a"), on="node-2", name="two", pool="two"),),
     (slice_of(device("n"), driver=NIC, name="nic", pool="nic"),),
