@@ -65,8 +65,8 @@ def claim_statuses(
     """The entries of `pod.status.nodeAllocatableResourceClaimStatuses`, by name of the claim.
 
     Claims whose devices add nothing have no entry. Raises AllocationError (`node-resources`) for a device that is in
-    none of the slices of the node, and for a mapping by capacity of a device whose allocation records no consumed
-    capacity (that is: one without `allowMultipleAllocations`).
+    none of the slices of the node, if another of its claim means something for the node, and for a mapping by capacity
+    of a device whose allocation records no consumed capacity (that is: one without `allowMultipleAllocations`).
     """
     found = (_status(pod, claim, node, cluster) for claim in claims)
     return tuple(sorted((status for status in found if status is not None), key=lambda each: each.resource_claim_name))
@@ -137,8 +137,20 @@ def _status(pod: Pod, claim: AllocatedClaim, node: Node, cluster: Cluster) -> No
     mapped: Amounts = {}
     per_pod: Amounts = {}
     per_container: Amounts = {}
-    for result in claim.allocation.devices.results:
-        for name, resource in _device(claim, result, node, cluster).node_allocatable_resources.items():
+    found = [(result, _device(result, node, cluster)) for result in claim.allocation.devices.results]
+    if not any(device is not None and device.node_allocatable_resources for _, device in found):
+        return None  # the scheduler passes over such claims before it minds what is not there
+    for result, device in found:
+        if device is None:
+            raise AllocationError(
+                "node-resources",
+                "the device is in none of the slices of the node, so that what it takes of the node is not known",
+                claim=claim.key,
+                request=result.request,
+                device=f"{result.driver}/{result.pool}/{result.device}",
+                node=node.metadata.name,
+            )
+        for name, resource in device.node_allocatable_resources.items():
             amount = _mapped(claim, result, name, resource)
             if amount is not None:
                 mapped[name] = mapped.get(name, 0) + amount
@@ -194,8 +206,8 @@ def _mapped(
     return None
 
 
-def _device(claim: AllocatedClaim, result: DeviceRequestAllocationResult, node: Node, cluster: Cluster) -> Device:
-    """The device as the slices that concern the node describe it, the newest generation first."""
+def _device(result: DeviceRequestAllocationResult, node: Node, cluster: Cluster) -> Device | None:
+    """The device as the slices that concern the node describe it, the newest generation first; None if none does."""
     slices = sorted(cluster.slices_of_pool((result.driver, result.pool)), key=lambda item: -item.spec.pool.generation)
     for item in slices:
         for device in item.spec.devices:
@@ -203,11 +215,4 @@ def _device(claim: AllocatedClaim, result: DeviceRequestAllocationResult, node: 
                 continue
             if device_concerns(device, node) if item.spec.per_device_node_selection else slice_concerns(item, node):
                 return device
-    raise AllocationError(
-        "node-resources",
-        "the device is in none of the slices of the node, so that what it takes of the node is not known",
-        claim=claim.key,
-        request=result.request,
-        device=f"{result.driver}/{result.pool}/{result.device}",
-        node=node.metadata.name,
-    )
+    return None
