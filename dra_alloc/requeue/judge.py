@@ -61,10 +61,10 @@ class Row:
         ):
             self._env = other._env
 
-    def env(self, lists: bool) -> DeviceEnv | CelError:
+    def env(self) -> DeviceEnv | CelError:
         if self._env is None:
             try:
-                self._env = device_env(self.driver, self.device, list_attributes=lists)
+                self._env = device_env(self.driver, self.device)
             except CelError as error:
                 self._env = error.with_traceback(None)
         return self._env
@@ -196,7 +196,7 @@ class Judge:
         since, row._seen_breaks = row._seen_breaks, len(self._compiled)
         if since == row._seen_breaks:
             return row.breaks
-        env = row.env(self.features.DRAListTypeAttributes)
+        env = row.env()
         if isinstance(env, CelError):
             # Not even the driver can be asked for.
             candidates = set(range(since, len(self._compiled)))
@@ -219,7 +219,7 @@ class Judge:
             self.features.DRADeviceBindingConditions and self.features.DRAResourceClaimDeviceStatus
         ):
             return
-        env = row.env(self.features.DRAListTypeAttributes)
+        env = row.env()
         if isinstance(env, CelError):
             candidates = [number for number in range(since, len(self._compiled)) if not self._wants[number].expressions]
         else:

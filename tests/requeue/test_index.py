@@ -16,6 +16,7 @@ from dra_alloc.api import (
     Container,
     Counter,
     CounterSet,
+    DeviceAttribute,
     DeviceCapacity,
     DeviceCounterConsumption,
     DeviceTaint,
@@ -353,6 +354,14 @@ class TestSlices:
     def test_new_devices_wake_those_that_they_serve(self) -> None:
         index = self.waiting()
         assert happens(index, "added", slice_of(device("d1", "a"), device("d2", "c"))) == ["default/a"]
+
+    def test_a_list_that_nothing_asks_for_keeps_nobody_asleep(self) -> None:
+        """With list attributes off, as by default, a list matches nothing; the device can be had all the same."""
+        listed = device("d", "a")
+        listed = attrs.evolve(listed, attributes={**listed.attributes, "roots": DeviceAttribute(strings=("x", "y"))})
+        index = self.waiting()
+        assert happens(index, "added", slice_of(listed)) == ["default/a"]
+        assert dra.Allocator(index.cluster).feasible_nodes("default/a") == ["node-1"]
 
     def test_only_devices_that_changed_count(self) -> None:
         old = slice_of(device("d1", "a"))

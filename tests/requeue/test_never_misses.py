@@ -33,6 +33,11 @@ def test_without_reasons(world: World, data: st.DataObject) -> None:
     live(world, data, lambda pod: None)
 
 
+@given(worlds(gates=True), st.data())
+def test_with_features_switched_off(world: World, data: st.DataObject) -> None:
+    live(world, data, lambda pod: world.outcome(pod)[1])
+
+
 @given(worlds(SOUND), st.data())
 def test_with_a_request_that_blocks(world: World, data: st.DataObject) -> None:
     """A request that no node serves by itself is given as the reason: other devices need not wake the pod."""

@@ -80,10 +80,13 @@ def pod_of(name: str, *claim_names: str) -> Pod:
 
 
 @st.composite
-def worlds(draw: st.DrawFn, knobs: Knobs | None = None) -> World:
-    """A cluster with two to four pods of one or two claims each, of which one may be shared."""
+def worlds(draw: st.DrawFn, knobs: Knobs | None = None, *, gates: bool = False) -> World:
+    """A cluster with two to four pods of one or two claims each, of which one may be shared.
+
+    gates: switch some feature gates off.
+    """
     use = knobs or Knobs()
-    scenario: Scenario = draw(clusters(use))
+    scenario: Scenario = draw(clusters(use, gates=gates))
     made = [draw(claims(f"claim-{number}", use)) for number in range(draw(st.integers(2, 4)))]
     pods = []
     for number in range(draw(st.integers(2, 4))):
