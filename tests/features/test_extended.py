@@ -229,8 +229,12 @@ def test_a_claim_of_an_earlier_attempt_is_in_the_way() -> None:
     assert refused is not None
     assert refused.everywhere
     assert "must be deleted first" in str(refused)
-    cluster.delete("ResourceClaim", plan.created[0])
-    assert allocator.allocate_pod(pod, node="b") is not None
+    with cluster.fork() as trial:
+        trial.delete("ResourceClaim", plan.created[0])
+        assert dra.Allocator(trial).allocate_pod(pod, node="b") is not None
+    # Nobody looks for it once no class serves any resource of the pod.
+    cluster.upsert(gpu_class("gpu-c"))
+    assert allocator.feasible_nodes(pod=pod) == ["a"]
 
 
 def test_a_pod_that_is_bound_keeps_its_claim() -> None:

@@ -119,8 +119,8 @@ class PodPlanner:
         self._resolved: ResolvedPod = resolve(pod, self._cluster, self._features, allocator._suffixes)
         self._pod = self._resolved.pod
         self._extended = totals(self._pod)
-        self._special = self._find_special() if self._extended else None
         self._classes = ClassesByResource(self._cluster.classes()) if self._extended else ClassesByResource(())
+        self._special = self._find_special() if self._extended else None
         self._base = footprint(self._pod)
         self._shapes: dict[tuple[str, ...], _Shape] = {}
         self._last: tuple[str, _Shape | Refusal] | None = None
@@ -272,6 +272,8 @@ class PodPlanner:
         """The claim that was made for the pod's extended resources in an earlier attempt."""
         if not self._features.DRAExtendedResource:
             return None
+        if not self._bound and not any(self._classes.get(name) for name in self._extended):
+            return None  # where no class serves the pod, the scheduler does not look for it
         owned = self._cluster.claims_owned_by(self._pod.metadata.uid or "")
         return next((claim for claim in owned if is_special_claim(claim, self._pod)), None)
 
