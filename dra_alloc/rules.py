@@ -105,7 +105,12 @@ def consumed_amount(asked: int | None, capacity: DeviceCapacity, features: Featu
     """How much of a capacity a request consumes, in nanos (KEP-5075); None if the policy allows no such amount."""
     policy = capacity.request_policy
     if asked is None:
-        return (capacity.value if policy is None or policy.default is None else policy.default).nano
+        if policy is None:
+            return capacity.value.nano
+        if policy.default is not None:
+            return policy.default.nano
+        # The API wants a default of every range and list of values. Without one it is the whole value, as it is.
+        return capacity.value.nano if _allows(capacity.value, policy, features) else None
     if policy is None:
         return asked
     amount, valid = _by_policy(asked, policy, features)
@@ -126,6 +131,17 @@ def _by_policy(asked: int, policy: CapacityRequestPolicy, features: Features) ->
         enough = [value.nano for value in policy.valid_values if value.nano >= asked]
         return (min(enough), True) if enough else (asked, False)
     return asked, True
+
+
+def _allows(amount: Quantity, policy: CapacityRequestPolicy, features: Features) -> bool:
+    """Whether a policy allows just this amount."""
+    allowed = policy.valid_range
+    if allowed is not None:
+        if allowed.max is not None and amount.nano > allowed.max.nano:
+            return False
+        step = _granular(allowed.step, features) if allowed.step is not None else 0
+        return step <= 0 or (_granular(amount, features) - _granular(allowed.min, features)) % step == 0
+    return not policy.valid_values or any(amount.nano == value.nano for value in policy.valid_values)
 
 
 def _granular(amount: Quantity, features: Features) -> int:

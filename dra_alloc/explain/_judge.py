@@ -208,9 +208,11 @@ class Judge:
             _, wanted = asked.get(full, (name, None))
             amount = consumed_amount(wanted, capacity, self.features)
             if amount is None:
-                assert wanted is not None
-                shown = quantity_like(capacity.value, wanted)
-                yield Blocker("capacity-short", f"the policy of capacity {name} allows no amount that covers {shown}")
+                if wanted is None:
+                    what = "has no default, and does not allow all there is"
+                else:
+                    what = f"allows no amount that covers {quantity_like(capacity.value, wanted)}"
+                yield Blocker("capacity-short", f"the policy of capacity {name} {what}")
             elif amount > capacity.value.nano:
                 shown = quantity_like(capacity.value, amount)
                 yield Blocker("capacity-short", f"capacity {name}: {shown} needed", f"it has {capacity.value}")

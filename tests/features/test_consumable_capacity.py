@@ -125,6 +125,13 @@ VALUES = {"default": "2", "validValues": ["0.1", "2", "5"]}
         (VALUES, "0.100000001", "2"),
         (VALUES, "5", "5"),
         (VALUES, "6", None),
+        # Without a default, which the API asks for, it is all there is, if the policy lets that be.
+        ({"validRange": {"min": "0.5", "step": "0.25"}}, None, "10"),
+        ({"validRange": {"min": "1", "step": "4"}}, None, None),
+        ({"validRange": {"min": "1", "max": "5"}}, None, None),
+        ({"validValues": ["5", "10"]}, None, "10"),
+        ({"validValues": ["5"]}, None, None),
+        ({}, None, "10"),
     ],
 )
 def test_what_a_request_consumes(policy: Mapping[str, Any] | None, asked: str | None, consumed: str | None) -> None:

@@ -65,12 +65,26 @@ def _amounts(want: Want, offer: Offer, features: Features) -> Iterator[tuple[str
 def _amount(asked: int | None, capacity: DeviceCapacity, features: Features) -> tuple[int, bool]:
     policy = capacity.request_policy
     if asked is None:
-        default = policy.default if policy else None
-        return (default or capacity.value).nano, True
+        whole = capacity.value.nano
+        if policy is None:
+            return whole, True
+        if policy.default is not None:
+            return policy.default.nano, True
+        return whole, _may_be_whole(whole, policy, features)
     if policy is None:
         return asked, True
     amount, valid = _by_policy(asked, policy, features)
     return amount, valid or (policy.default is not None and amount == policy.default.nano)
+
+
+def _may_be_whole(whole: int, policy: CapacityRequestPolicy, features: Features) -> bool:
+    """Whether a request that says nothing may consume all there is, where the policy has no default."""
+    if policy.valid_range is not None:
+        least, step, most = policy.valid_range.min, policy.valid_range.step, policy.valid_range.max
+        too_much = most is not None and whole > most.nano
+        rest = (_step(whole, features) - _step(least.nano, features)) % (_step(step.nano, features) or 1) if step else 0
+        return not too_much and rest == 0
+    return not policy.valid_values or whole in [value.nano for value in policy.valid_values]
 
 
 def _by_policy(asked: int, policy: CapacityRequestPolicy, features: Features) -> tuple[int, bool]:

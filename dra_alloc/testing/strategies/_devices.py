@@ -77,9 +77,10 @@ def _capacities(draw: st.DrawFn, driver: str, use: Knobs, shared: bool) -> dict[
     for name in some(draw, CAPACITIES):
         spelled = f"{driver}/{name}" if chance(draw, 2) else name
         value = draw(quantities(1, fractional=use.fractional))
-        found[spelled] = DeviceCapacity(
-            value=value, request_policy=draw(_policies(use.fractional)) if shared and chance(draw, 5) else None
-        )
+        policy = draw(_policies(use.fractional)) if shared and chance(draw, 5) else None
+        if policy is not None and use.broken and chance(draw, 1):
+            policy = attrs.evolve(policy, default=None)
+        found[spelled] = DeviceCapacity(value=value, request_policy=policy)
     if use.broken and chance(draw, 1):
         found[f"{driver}/{CAPACITIES[0]}"] = DeviceCapacity(value=draw(quantities(1)))
     return found
