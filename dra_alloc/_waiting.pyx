@@ -245,6 +245,10 @@ cdef class PodReader:
                     parts = None
                 else:
                     parts.append(self._part(source))
+        if pod.resources:
+            key = f"owner {pod.namespace}/{pod.name}"  # of the claim made for them
+            if key not in own:
+                own.append(key)
         if pod.blocking is not None:
             return own, self._combine(pod, parts)
         known = (

@@ -375,7 +375,22 @@ class RequeueIndex:
                 compare_pools(helped, before, after, self.cluster.holdings(key))
 
         devices = [device for item in (old, new) if item is not None for device in item.spec.devices]
-        return self._helped(look, mapped=any(device.node_allocatable_resources for device in devices))
+        mapped = any(device.node_allocatable_resources for device in devices)
+        return self._helped(look, self._users_of(pools) if mapped else (), mapped=mapped)
+
+    def _users_of(self, pools: Iterable[PoolKey]) -> set[str]:
+        """Keys of the pods whose claims hold devices of pools, where these take resources of their node."""
+        keys: set[str] = set()
+        with self.cluster._caches.lock:
+            if not any(judge.features.DRANodeAllocatableResources for judge, _ in self._each_judge()):
+                return keys
+        for pool in pools:
+            for holding in self.cluster.holdings(pool).values():
+                for name in holding.claims():
+                    claim = self.cluster.get("ResourceClaim", name)
+                    if claim is not None:
+                        keys.update(_claim_keys(claim))
+        return keys
 
     def _pool_with(
         self, inventory: Inventory, key: PoolKey, event_slice: ResourceSlice, item: ResourceSlice | None
@@ -631,14 +646,23 @@ def _may_select(rule: DeviceTaintRule, key: PoolKey) -> bool:
 
 
 def _opened(old: Node, new: Node) -> bool:
-    """Whether a node takes pods that it did not take before, by its taints and by what it has."""
+    """Whether a node takes pods that it did not take before, by its taints and by what it has and can do."""
     taints = () if new.spec is None else new.spec.taints
     if old.spec is not None and any(taint not in taints for taint in old.spec.taints):
         return True
     if old.spec is not None and old.spec.unschedulable and not (new.spec is not None and new.spec.unschedulable):
         return True
+    if not _declared(new) <= _declared(old):
+        return True
     before, after = _allocatable(old), _allocatable(new)
+    if not before.keys() <= after.keys():
+        return True  # what a node does not publish is not judged
     return any(name not in before or amount.nano > before[name].nano for name, amount in after.items())
+
+
+def _declared(node: Node) -> set[str]:
+    """Features that allocated devices may need of a node."""
+    return set() if node.status is None else {*node.status.declared_features}
 
 
 def _allocatable(node: Node | None) -> Mapping[str, Quantity]:

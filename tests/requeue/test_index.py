@@ -527,6 +527,22 @@ class TestClasses:
         plugin = attrs.evolve(node("node-1"), status=NodeStatus(allocatable={"example.com/gpu": Quantity.parse("1")}))
         assert happens(index, "updated", plugin, node("node-1")) == ["default/a"]
 
+    def test_a_claim_that_an_earlier_attempt_left_goes(self) -> None:
+        """It was never allocated, and no claim of the pod's spec: it stands in the way of the pod that owns it."""
+        amounts = {"example.com/gpu": Quantity.parse("1")}
+        waiting = pod("a")
+        container = Container(name="c", resources=ResourceRequirements(requests=amounts))
+        waiting = attrs.evolve(waiting, spec=attrs.evolve(waiting.spec, containers=(container,)))
+        serving = device_class("gpu", GPU)
+        serving = attrs.evolve(serving, spec=attrs.evolve(serving.spec, extended_resource_name="example.com/gpu"))
+        left = claim("left", owner=owned_by("a"))
+        annotations = {"resource.kubernetes.io/extended-resource-claim": "true"}
+        left = attrs.evolve(left, metadata=attrs.evolve(left.metadata, annotations=annotations))
+        index = index_of(serving, slice_of(device("d")), left, pods=(waiting, pod("b")))
+        assert dra.Allocator(index.cluster).allocate_pod(waiting) is None
+        assert happens(index, "deleted", left) == ["default/a"]
+        assert dra.Allocator(index.cluster).allocate_pod(waiting) is not None
+
 
 class TestNodes:
     def test_a_node_wakes_those_that_find_a_device_there(self) -> None:
@@ -585,6 +601,17 @@ class TestNodes:
         assert happens(index, "updated", sized("2"), node("node-1")) == ["default/a"]
         assert happens(index, "updated", sized("1"), sized("2")) == []
 
+    def test_what_a_node_can_do_and_what_it_does_not_publish_any_more_opens_it(self) -> None:
+        def able(*features: str, **allocatable: str) -> object:
+            amounts = {name: Quantity.parse(amount) for name, amount in allocatable.items()}
+            status = NodeStatus(declared_features=features, allocatable=amounts)
+            return attrs.evolve(node("node-1"), status=status)
+
+        index = index_of(holding(claim("x"), "d", on="node-1"), pods=(pod("a", "x"),))
+        assert happens(index, "updated", able("DRAOptionalNodeOperations"), able()) == ["default/a"]
+        assert happens(index, "updated", able(cpu="1"), able(cpu="1")) == []
+        assert happens(index, "updated", able(), able(cpu="1")) == ["default/a"]
+
     def test_a_pod_whose_claims_are_allocated_waits_for_their_nodes(self) -> None:
         index = index_of(
             holding(claim("x"), "d", on="node-2"),
@@ -632,6 +659,16 @@ class TestNodeResources:
             cluster.upsert(event.object)
             assert allocator.allocate_pod(waiting) is not None
         assert index.affected(event) == ["default/waiting"]
+
+    def test_what_an_allocated_device_takes_of_its_node_may_change(self) -> None:
+        held = holding(claim("x"), "d1")
+        other = holding(claim("y"), "e", pool="elsewhere")
+        cluster = dra.Cluster.from_objects([*CLASSES, node("node-1"), self.BOTH, held, other])
+        for gate in (True, False):
+            index = dra.RequeueIndex(cluster, dra.Features(DRANodeAllocatableResources=gate))
+            index.add_all([pod("waiting", "x"), pod("other", "y")])
+            event = dra.Event("updated", slice_of(device("d1"), device("d2")), old=self.BOTH)
+            assert index.affected(event) == (["default/waiting"] if gate else [])
 
     def test_without_such_devices_it_does_not(self) -> None:
         cluster = dra.Cluster.from_objects([*CLASSES, node("node-1"), claim("x")])
