@@ -24,6 +24,11 @@ from libcpp.utility cimport move, pair
 from libcpp.unordered_set cimport unordered_set
 from libcpp.vector cimport vector
 
+cdef extern from "<atomic>" namespace "std" nogil:
+    cdef cppclass atomic_bool:
+        void store(cbool)
+        cbool load()
+
 import time
 
 # What a device is to a type of alternative. The order of the checks of a device decides which of these shows.
@@ -374,21 +379,22 @@ cdef class PoolRows:
 cdef class Cancel:
     """A flag that ends searches from another thread."""
 
-    cdef cbool flag
+    # One thread sets what another one reads without the GIL, or where there is none.
+    cdef atomic_bool flag
 
     def __cinit__(self):
-        self.flag = False
+        self.flag.store(False)
 
     def __reduce__(self):
         raise TypeError("a Cancel cannot be copied or pickled: who sets it and who looks must hold the same one")
 
     def set(self):
         """End the searches that were given this flag, as soon as they look."""
-        self.flag = True
+        self.flag.store(True)
 
     def is_set(self):
         """Whether `set` was called."""
-        return self.flag
+        return self.flag.load()
 
 
 cdef struct Flow:
@@ -1115,7 +1121,7 @@ cdef class Search:
         if not self.heavy and not self.enumerate and self.steps >= self.light_steps:
             return RESTART
         if self.steps & 255 == 255:
-            if self.cancel is not None and self.cancel.flag:
+            if self.cancel is not None and self.cancel.flag.load():
                 self.reason = CANCELLED
                 return SPENT
             with gil:

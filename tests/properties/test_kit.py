@@ -98,6 +98,13 @@ def test_restricted_knobs_leave_features_out() -> None:
     check()
 
 
+def test_clusters_have_as_many_nodes_as_is_asked_for() -> None:
+    assert len(example(lambda scenario: len(scenario.nodes) > 7, Knobs.plain(max_nodes=8)).nodes) == 8
+    for wrong in (0, 9):
+        with pytest.raises(ValueError, match="max_nodes"):
+            Knobs(max_nodes=wrong)
+
+
 @settings(max_examples=50)
 @given(clusters())
 def test_yaml_holds_the_whole_scenario(scenario: Scenario) -> None:

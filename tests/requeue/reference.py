@@ -49,6 +49,8 @@ def _allocated(claim: ResourceClaim | None) -> bool:
 
 def _node_changed(event: dra.Event) -> bool:
     old, new = event.old, event.object
+    if old.status.declared_features != new.status.declared_features:
+        return True  # the hint forgets it, though a device may need a feature of its node
     return old.metadata.labels != new.metadata.labels or old.status.allocatable != new.status.allocatable
 
 

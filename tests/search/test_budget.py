@@ -86,6 +86,8 @@ def test_cancel_from_another_thread(cluster: dra.Cluster) -> None:
 
 
 def test_ctrl_c_reaches_a_search_in_c(cluster: dra.Cluster) -> None:
+    # A process that a shell started in the background ignores the signal.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
@@ -93,6 +95,7 @@ def test_ctrl_c_reaches_a_search_in_c(cluster: dra.Cluster) -> None:
             dra.Allocator(cluster).allocate(CLAIMS, HARD.node)
     finally:
         timer.join()
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_question_with_too_many_devices_ends_before_the_stack_does() -> None:

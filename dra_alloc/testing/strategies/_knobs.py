@@ -7,6 +7,8 @@ from typing import Self
 import attrs
 from hypothesis import strategies as st
 
+from dra_alloc.testing.strategies._words import NODES
+
 __all__ = ["Knobs", "knobs"]
 
 
@@ -17,6 +19,7 @@ class Knobs:
     Each switch allows a feature; devices and claims then use it now and then. `broken` allows what validation would
     refuse or what time has made inconsistent: incomplete and invalid pools, selectors that fail, allocated devices
     that are gone. `many`, off unless asked for, makes counts near the limit of 32 devices a claim, and large pools.
+    `max_nodes` is 1 to 8, else ValueError is raised.
     """
 
     admin_access: bool = True
@@ -40,7 +43,7 @@ class Knobs:
     taint_rules: bool = True
     taints: bool = True
     many: bool = False
-    max_nodes: int = 2
+    max_nodes: int = attrs.field(default=2, validator=[attrs.validators.ge(1), attrs.validators.le(len(NODES))])
     max_pools: int = 3
     max_devices: int = 4
     max_claims: int = 2

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 DRIVERS = ("gpu.example.com", "nic.example.net")
 POOLS = ("pool-a", "pool-b")
-NODES = ("node-0", "node-1", "node-2")
+NODES = tuple(f"node-{number}" for number in range(8))
 ZONES = ("a", "b")
 CLASSES = ("any", "gpu", "sharable")
 ROOT = "topo.example.org/root"
