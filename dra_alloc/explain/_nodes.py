@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import attrs
@@ -166,6 +166,7 @@ class Profiler:
         assert subject.judge is not None
         self._question = subject.question
         self._judge = subject.judge
+        self._places = sum(len(slot.alternatives) for slot in subject.question.slots)
         self._parts: dict[object, _Part] = {}
         self._conflicts: dict[object, tuple[str, str]] = {}
 
@@ -230,6 +231,7 @@ class Profiler:
         found = list(offers(view, self._subject.inventory))
         alternatives = []
         useful: set[int] = set()
+        failing = False
         for number, slot in enumerate(self._question.slots):
             for position in range(len(slot.alternatives)):
                 counts: Counter[tuple[str, str]] = Counter()
@@ -237,13 +239,15 @@ class Profiler:
                 for offer in found:
                     blockers = self._judge.blockers(offer, number, position, view, details=False)
                     matching += self._judge.matches(offer, number, position)
+                    codes = {blocker.code for blocker in blockers}
+                    failing = failing or not codes.isdisjoint(_UNREACHED)
+                    if codes <= {"constraint-attribute"}:
+                        useful.add(offer.index)  # what the constraints keep away is there when they are left out
                     if blockers:
                         counts[blockers[0].code, blockers[0].what] += 1
                     else:
                         candidates += 1
-                        useful.add(offer.index)
                 alternatives.append(_Counts(matching, candidates, counts))
-        failing = any(code in _UNREACHED for each in alternatives for code, _ in each.counts)
         plain = not failing and (not found or not (found[0].table.draws or found[0].state.shares))
         return _Part(tuple(alternatives), tuple(sorted(kinds[index] for index in useful)) if plain else None)
 
@@ -253,10 +257,9 @@ class Profiler:
         for slot in self._question.slots:
             shown: list[tuple[int, Label | None]] = []
             for alternative in slot.alternatives:
-                counts: Counter[tuple[str, str]] = Counter()
+                counts = _total(part.alternatives[place].counts for part in parts)
                 matching = candidates = 0
                 for part in parts:
-                    counts += part.alternatives[place].counts
                     matching += part.alternatives[place].matching
                     candidates += part.alternatives[place].candidates
                 place += 1
@@ -277,8 +280,11 @@ class Profiler:
         key: object
         if all(part.useful is not None for part in parts) and not self._question.has_every:
             # Whether and why devices that nothing binds together cannot be had together does not depend on their order,
-            # as long as no part of the question can end in an error (then `useful` is None).
-            key = faults, tuple(sorted(kind for part in parts for kind in part.useful or ()))
+            # as long as no part of the question can end in an error (then `useful` is None). What is said of the last
+            # device that lacks depends, besides, on which rules take how many of the others.
+            useful = tuple(sorted(kind for part in parts for kind in part.useful or ()))
+            lost = (_total(part.alternatives[place].counts for part in parts) for place in range(self._places))
+            key = faults, useful, tuple(frozenset(counts.items()) for counts in lost)
         else:
             key = (
                 faults,
@@ -297,6 +303,13 @@ class Profiler:
         return found
 
 
+def _total(several: Iterable[Counter[tuple[str, str]]]) -> Counter[tuple[str, str]]:
+    total: Counter[tuple[str, str]] = Counter()
+    for counts in several:
+        total += counts
+    return total
+
+
 @attrs.frozen(eq=False)
 class _Counts:
     """Of one pool for one alternative: devices that match, that can be had, and the others by the rule they fail."""
@@ -308,7 +321,9 @@ class _Counts:
 
 @attrs.frozen(eq=False)
 class _Part:
-    """One pool on one node. useful: kinds of the candidates; None where devices depend on each other, or fail."""
+    """One pool on one node. useful: kinds of the candidates, and of those that only constraints keep from being some;
+    None where devices depend on each other, or fail.
+    """
 
     alternatives: tuple[_Counts, ...]
     useful: tuple[int, ...] | None

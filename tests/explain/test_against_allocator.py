@@ -7,6 +7,7 @@ import pytest
 from hypothesis import event, given
 
 import dra_alloc as dra
+from bench import workloads
 from dra_alloc import api
 from dra_alloc.errors import AllocationError, BudgetExceeded
 from dra_alloc.explain import REASONS, Explanation, RequestExplanation
@@ -19,6 +20,40 @@ from dra_alloc.testing.outcomes import Outcome
 from dra_alloc.testing.scenario import Scenario
 from dra_alloc.testing.strategies import clusters
 from tests.properties.asking import allocator
+
+
+def test_a_device_that_only_constraints_keep_away_tells_nodes_apart() -> None:
+    """On node-0 leaving out the constraints helps, on node-1 nothing does: one answer for both was wrong for one."""
+    root = workloads.match(workloads.ROOT)
+    bare = api.Device(name="bare")
+    alike = [
+        api.Device(name=f"dev-{number}", attributes={workloads.ROOT: api.DeviceAttribute(string="r")})
+        for number in range(3)
+    ]
+    cluster = dra.Cluster.from_objects(
+        [
+            *workloads.CLASSES,
+            api.DeviceClass(metadata=api.ObjectMeta(name="any")),
+            workloads.node("node-0"),
+            workloads.node("node-1"),
+            *(
+                workloads.pool_slice(workloads.GPU, f"pool-{name}", devices, on=name, name=f"slice-{name}")
+                for name, devices in (("node-0", [bare, *alike]), ("node-1", alike))
+            ),
+        ]
+    )
+    claims = [
+        workloads.claim("one", [workloads.request("r", "any")], [root]),
+        workloads.claim("three", [workloads.request("r", "any", 3)], [root]),
+    ]
+    asker = dra.Allocator(cluster)
+    alone = {name: asker.explain(claims, node=name).only for name in cluster.node_names()}
+    assert [each.code for each in alone.values() if each] == ["constraint", "conflict"]
+    groups = asker.explain(claims).groups
+    assert {name: group.code for group in groups for name in group.nodes} == {
+        "node-0": "constraint",
+        "node-1": "conflict",
+    }
 
 
 @given(clusters(gates=True))
