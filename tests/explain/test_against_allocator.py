@@ -22,38 +22,35 @@ from dra_alloc.testing.strategies import clusters
 from tests.properties.asking import allocator
 
 
-def test_a_device_that_only_constraints_keep_away_tells_nodes_apart() -> None:
-    """On node-0 leaving out the constraints helps, on node-1 nothing does: one answer for both was wrong for one."""
-    root = workloads.match(workloads.ROOT)
-    bare = api.Device(name="bare")
-    alike = [
+def test_devices_that_cannot_be_had_tell_nodes_apart() -> None:
+    """What is on node-0 alone is in the way there and nowhere else: one answer for both nodes was wrong for one."""
+    gpus = [
         api.Device(name=f"dev-{number}", attributes={workloads.ROOT: api.DeviceAttribute(string="r")})
         for number in range(3)
     ]
-    cluster = dra.Cluster.from_objects(
-        [
-            *workloads.CLASSES,
-            api.DeviceClass(metadata=api.ObjectMeta(name="any")),
-            workloads.node("node-0"),
-            workloads.node("node-1"),
-            *(
-                workloads.pool_slice(workloads.GPU, f"pool-{name}", devices, on=name, name=f"slice-{name}")
-                for name, devices in (("node-0", [bare, *alike]), ("node-1", alike))
-            ),
+    tainted = api.Device(name="other", taints=(api.DeviceTaint(key="health", value="bad", effect="NoSchedule"),))
+    root = workloads.match(workloads.ROOT)
+    for other, constraints, code in ((api.Device(name="other"), [root], "constraint"), (tainted, [], "taint")):
+        here = {"node-0": [other, *gpus], "node-1": gpus}
+        cluster = dra.Cluster.from_objects(
+            [
+                *workloads.CLASSES,
+                api.DeviceClass(metadata=api.ObjectMeta(name="any")),
+                *map(workloads.node, here),
+                *(
+                    workloads.pool_slice(workloads.GPU, f"pool-{name}", devices, on=name, name=f"slice-{name}")
+                    for name, devices in here.items()
+                ),
+            ]
+        )
+        claims = [
+            workloads.claim(f"c-{count}", [workloads.request("r", "any", count)], constraints) for count in (3, 1)
         ]
-    )
-    claims = [
-        workloads.claim("one", [workloads.request("r", "any")], [root]),
-        workloads.claim("three", [workloads.request("r", "any", 3)], [root]),
-    ]
-    asker = dra.Allocator(cluster)
-    alone = {name: asker.explain(claims, node=name).only for name in cluster.node_names()}
-    assert [each.code for each in alone.values() if each] == ["constraint", "conflict"]
-    groups = asker.explain(claims).groups
-    assert {name: group.code for group in groups for name in group.nodes} == {
-        "node-0": "constraint",
-        "node-1": "conflict",
-    }
+        asker = dra.Allocator(cluster)
+        alone = [asker.explain(claims, node=name).only for name in here]
+        assert [each.code for each in alone if each] == [code, "conflict"]
+        groups = asker.explain(claims).groups
+        assert {name: group.code for group in groups for name in group.nodes} == {"node-0": code, "node-1": "conflict"}
 
 
 @given(clusters(gates=True))
