@@ -67,6 +67,7 @@ class Scheduler:
         self._writers = ThreadPoolExecutor(writers, thread_name_prefix="writer")
         self._unsynced = set(KINDS)
         self._in_flight: dict[tuple[str, str], int] = {}
+        self._meanwhile: dict[tuple[str, str], tuple[str, Any]] = {}
         self._waiting: dict[str, _Waiting] = {}
         self._stopped = False
 
@@ -121,8 +122,12 @@ class Scheduler:
         obj = dra.decode(item)
         key = obj.metadata.key
         known = self.cluster.get(kind, key)
-        # What is being written is known better here; and of two states the newer counts, in whatever order they come.
-        if (kind, key) in self._in_flight or (known is not None and _version(known) > _version(obj)):
+        # What is being written is known better here until it is written; what comes meanwhile is looked at then.
+        if (kind, key) in self._in_flight:
+            self._meanwhile[kind, key] = action, item
+            return
+        # Of two states the newer counts, in whatever order they come.
+        if known is not None and _version(known) > _version(obj):
             return
         if action == "DELETED":
             if known is not None:
@@ -205,6 +210,7 @@ class Scheduler:
         self._landed(plan)
         for obj in written:
             self._observe(obj["kind"], "MODIFIED", obj)
+        self._catch_up(plan)
         if ready:
             self.bound += 1
             self._on_bound(plan.pod.metadata.key)
@@ -228,12 +234,21 @@ class Scheduler:
                 self.cluster.upsert(stored)
                 if isinstance(stored, Pod):
                     self._enqueue(stored)
+        self._catch_up(plan)
 
     def _landed(self, plan: PodPlan) -> None:
         for item in _touched(plan):
             self._in_flight[item] -= 1
             if not self._in_flight[item]:
                 del self._in_flight[item]
+
+    def _catch_up(self, plan: PodPlan) -> None:
+        """Look at what came while it was being written: what was written itself, or what others did since then."""
+        for kind, key in _touched(plan):
+            if (kind, key) not in self._in_flight and (news := self._meanwhile.pop((kind, key), None)):
+                known = self.cluster.get(kind, key)
+                if known is None or _version(known) < _version(dra.decode(news[1])):
+                    self._observe(kind, *news)
 
     # Binding conditions (KEP-5007)
 

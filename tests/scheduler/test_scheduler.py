@@ -278,6 +278,27 @@ def test_devices_that_fail_are_given_back_and_the_pod_is_tried_again(server: Fak
     assert list(bound(client)) == ["pod-00000"]
 
 
+def test_what_is_reported_before_a_write_has_landed_is_not_lost(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver is quicker than the answer to the scheduler's own write."""
+    update = Client.update
+
+    def slow(self: Client, *arguments: Any) -> dict[str, Any]:
+        stored = update(self, *arguments)
+        if threading.current_thread().name.startswith("writer"):
+            time.sleep(0.5)
+        return stored
+
+    client = waiting_device(server)
+    monkeypatch.setattr(Client, "update", slow)
+    with running(server) as scheduler:
+        until(lambda: len(held(client)) == 1)
+        report(client, "example.com/attached")
+        until(lambda: scheduler.bound == 1)
+    assert list(bound(client)) == ["pod-00000"]
+
+
 @pytest.mark.slow
 def test_it_measures_itself() -> None:
     done = subprocess.run(
