@@ -17,17 +17,13 @@ from libc.stdint cimport INT64_MAX, int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp
 from libcpp cimport bool as cbool
 from libcpp.algorithm cimport sort
+from libcpp.atomic cimport atomic
 from libcpp.deque cimport deque
 from libcpp.string cimport string
 from libcpp.unordered_map cimport unordered_map
 from libcpp.utility cimport move, pair
 from libcpp.unordered_set cimport unordered_set
 from libcpp.vector cimport vector
-
-cdef extern from "<atomic>" namespace "std" nogil:
-    cdef cppclass atomic_bool:
-        void store(cbool)
-        cbool load()
 
 import time
 
@@ -380,7 +376,7 @@ cdef class Cancel:
     """A flag that ends searches from another thread."""
 
     # One thread sets what another one reads without the GIL, or where there is none.
-    cdef atomic_bool flag
+    cdef atomic[cbool] flag
 
     def __cinit__(self):
         self.flag.store(False)

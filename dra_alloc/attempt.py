@@ -103,11 +103,11 @@ def signature(ask: Ask, view: NodeView) -> tuple[object, ...]:
     parts: list[object] = []
     faulty = view.faulty[0] if question.has_every and view.faulty else None
     before = 0
-    for table, visible, elsewhere in zip(view.pools, view.visible, view.elsewhere, strict=True):
+    for place, (table, visible, elsewhere) in enumerate(zip(view.pools, view.visible, view.elsewhere, strict=True)):
         state = inventory.state(table)
         devices = question.rows(table).signature(visible, elsewhere, state.held)
         if devices:
-            if faulty is not None and not _comes_before(view, faulty, table):
+            if faulty is not None and not _comes_before(view, faulty, place):
                 before += 1
             parts.append(devices)
             if table.sets:
@@ -120,9 +120,9 @@ def signature(ask: Ask, view: NodeView) -> tuple[object, ...]:
     return tuple(parts)
 
 
-def _comes_before(view: NodeView, faulty: PoolTable, other: PoolTable) -> bool:
-    """Whether a faulty pool is looked at before another; pools with binding conditions come last."""
-    return view.pools.index(other) >= view.late or faulty.key < other.key
+def _comes_before(view: NodeView, faulty: PoolTable, place: int) -> bool:
+    """Whether a faulty pool is looked at before the pool at a place; pools with binding conditions come last."""
+    return place >= view.late or faulty.key < view.pools[place].key
 
 
 @attrs.define(eq=False)  # not frozen: one is made for each answer, and that costs time
@@ -258,8 +258,8 @@ class Attempt:
     def _count_every(self, number: int, position: int) -> int:
         devices = self.search.every_list(number, position)
         broken = next((each for each in devices if each[2] in (_core.CODE_BROKEN, _core.CODE_MALFORMED)), None)
-        faulty = self.view.faulty
-        if faulty and (broken is None or _comes_before(self.view, faulty[0], self.pools[broken[0]])):
+        view, faulty = self.view, self.view.faulty
+        if faulty and (broken is None or _comes_before(view, faulty[0], view.pools.index(self.pools[broken[0]]))):
             slot = self.question.slots[number]
             raise AllocationError(
                 "pool-all",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import PurePath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
@@ -115,7 +116,7 @@ class Cluster:
         with paused_collector():
             models = [_model(item) for item in objects]
             if not all(item.metadata.name for item in models):
-                from dra_alloc.codec.naming import named
+                from dra_alloc.features._naming import named
 
                 models = named(models)
             cluster._fill(models)
@@ -813,11 +814,15 @@ def _allocation(result: Any) -> AllocationResult:
 
 def _check_kind(kind: str) -> None:
     """A misspelt kind has no objects either, and would pass for one of which there is none."""
+    if kind not in _kinds():
+        raise ValueError(f"a cluster holds no objects of kind {kind!r}; kinds are {', '.join(sorted(_kinds()))}")
+
+
+@cache
+def _kinds() -> frozenset[str]:
     from dra_alloc.codec.versions import KINDS
 
-    kinds = sorted(name for _, name in KINDS)
-    if kind not in kinds:
-        raise ValueError(f"a cluster holds no objects of kind {kind!r}; kinds are {', '.join(kinds)}")
+    return frozenset(name for _, name in KINDS)
 
 
 def _identity(item: Any) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from dra_alloc import api
 from dra_alloc.cli._output import note
 from dra_alloc.cli._questions import missing
 from dra_alloc.errors import DraError
+from dra_alloc.features._naming import named
 from dra_alloc.gates import Features
 
 if TYPE_CHECKING:
@@ -54,8 +55,6 @@ def input_options(function: Function) -> Function:
     def wrapper(*, objects: Loaded, **rest: Any) -> Any:
         for warning in objects.warnings:
             note(f"warning: {warning}")
-        from dra_alloc.codec.naming import named
-
         objects[:] = named(objects, lambda place: objects.origins[place].where)
         return function(objects=objects, **rest)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
@@ -45,24 +45,17 @@ def attribute_text(device: Device, driver: str, expression: str) -> str:
 
     Of one that the device has in another domain than the expression says, both are told.
     """
-    said = []
     attributes, capacities = _read(expression)
-    for domain, name in attributes:
-        attribute = _entry(device.attributes, driver, domain, name)
-        said.append(
-            _absent(device.attributes, driver, domain, name)
-            if attribute is None
-            else f"{name} is {value_text(attribute)}"
-        )
-    for domain, name in capacities:
-        capacity = _entry(device.capacity, driver, domain, name)
-        said.append(
-            _absent(device.capacity, driver, domain, name) if capacity is None else f"{name} is {capacity.value}"
-        )
+    said = [_said(device.attributes, driver, read, value_text) for read in attributes]
+    said += [_said(device.capacity, driver, read, lambda capacity: str(capacity.value)) for read in capacities]
     return ", ".join(said)
 
 
-def _absent(entries: Mapping[str, object], driver: str, domain: str, name: str) -> str:
+def _said(entries: Mapping[str, Entry], driver: str, read: tuple[str, str], text: Callable[[Entry], str]) -> str:
+    domain, name = read
+    found = _entry(entries, driver, domain, name)
+    if found is not None:
+        return f"{name} is {text(found)}"
     other = namesake(entries, domain, name, driver)
     return f"{name} is not there" if other is None else f"{domain}/{name} is not there, {other} is"
 

@@ -120,12 +120,15 @@ class Scheduler:
             self._unsynced.discard(kind)
             return
         obj = dra.decode(item)
+        # What is being written is known better here until it is written; what comes meanwhile is looked at then.
+        if (kind, obj.metadata.key) in self._in_flight:
+            self._meanwhile[kind, obj.metadata.key] = action, obj
+        else:
+            self._take_in(kind, action, obj)
+
+    def _take_in(self, kind: str, action: str, obj: Any) -> None:
         key = obj.metadata.key
         known = self.cluster.get(kind, key)
-        # What is being written is known better here until it is written; what comes meanwhile is looked at then.
-        if (kind, key) in self._in_flight:
-            self._meanwhile[kind, key] = action, item
-            return
         # Of two states the newer counts, in whatever order they come.
         if known is not None and _version(known) > _version(obj):
             return
@@ -247,8 +250,8 @@ class Scheduler:
         for kind, key in _touched(plan):
             if (kind, key) not in self._in_flight and (news := self._meanwhile.pop((kind, key), None)):
                 known = self.cluster.get(kind, key)
-                if known is None or _version(known) < _version(dra.decode(news[1])):
-                    self._observe(kind, *news)
+                if known is None or _version(known) < _version(news[1]):
+                    self._take_in(kind, *news)
 
     # Binding conditions (KEP-5007)
 

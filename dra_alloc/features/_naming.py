@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from dra_alloc.errors import DraError
+from dra_alloc.features._objects import key_of
 
 __all__ = ["named"]
 
@@ -20,7 +21,7 @@ def named(objects: Sequence[Any], where: Callable[[int], str] = "objects[{}]".fo
     where: tells of the object at a place where it is from. Raises DraError for one with neither name nor prefix.
     """
     found = list(objects)
-    taken = {_identity(item) for item in found}
+    taken = {(item.kind, key_of(item.metadata)) for item in found}
     numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(1))
     for place, item in enumerate(found):
         if item.metadata.name:
@@ -29,16 +30,8 @@ def named(objects: Sequence[Any], where: Callable[[int], str] = "objects[{}]".fo
         if not prefix:
             at = f"{where(place)} {item.kind}".strip()
             raise DraError(f"{at}: metadata.name is missing: give a name, or generateName")
-        drawn = (_renamed(item, f"{prefix}{number}") for number in numbers[prefix])
-        found[place] = next(each for each in drawn if _identity(each) not in taken)
-        taken.add(_identity(found[place]))
+        drawn = (attrs.evolve(item.metadata, name=f"{prefix}{number}") for number in numbers[prefix])
+        metadata = next(each for each in drawn if (item.kind, key_of(each)) not in taken)
+        taken.add((item.kind, key_of(metadata)))
+        found[place] = attrs.evolve(item, metadata=metadata)
     return found
-
-
-def _renamed(item: Any, name: str) -> Any:
-    return attrs.evolve(item, metadata=attrs.evolve(item.metadata, name=name))
-
-
-def _identity(item: Any) -> tuple[str, str]:
-    """Kind and `namespace/name`, where no namespace is `default`."""
-    return item.kind, f"{item.metadata.namespace or 'default'}/{item.metadata.name}"
